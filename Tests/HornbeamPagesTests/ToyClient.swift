@@ -67,7 +67,7 @@ enum Toy {
     /// The file of an empty store, so that not every run creates one.
     static func emptyFile() throws -> [UInt8]? {
         let disk = try SimulatedDisk()
-        // Closing would give it a small ring.
+        // Closing would give the file a small ring.
         _ = try open(disk)
         return disk.killedImage()
     }

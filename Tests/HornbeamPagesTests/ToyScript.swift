@@ -6,7 +6,7 @@ import HornbeamPages
 import HornbeamTestSupport
 import Testing
 
-/// Runs steps against a store and remembers what was acknowledged.
+/// Runs steps on a store and remembers the acknowledged ones.
 struct ToyScript {
     /// `history[k]`: the cells after k commits, and `numbers[k]` the newest transaction then.
     private(set) var history: [[ToyCell]] = [[ToyCell](repeating: ToyCell(), count: Toy.cells)]
@@ -95,7 +95,7 @@ struct ToyScript {
         if large || durability != .none { written = committed }
     }
 
-    /// Checks a reopened store: a prefix of the history that has at least the first `atLeast` commits.
+    /// Checks a reopened store: it must have a prefix of the history with at least the first `atLeast` commits.
     func expectPrefix(
         _ store: PageStore, atLeast: Int, _ comment: String, _ place: SourceLocation = #_sourceLocation
     ) throws {

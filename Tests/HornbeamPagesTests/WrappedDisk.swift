@@ -8,7 +8,7 @@ import Synchronization
 
 @testable import HornbeamPages
 
-/// All calls go to `disk`, but for writes to `refused` sectors. Any thread.
+/// Passes all calls to `disk`, except writes to `refused` sectors. Any thread may call.
 final class WrappedDisk: StoreFile {
     let disk: SimulatedDisk
     /// Writes that begin at one of these sectors fail.
@@ -72,7 +72,7 @@ final class WrappedDisk: StoreFile {
     }
 }
 
-/// Others that never come.
+/// Other processes, which never come.
 private struct Nobody: Neighbours {
     func begin(life: UInt64) {}
     func pins() -> [Range<UInt64>] { [] }

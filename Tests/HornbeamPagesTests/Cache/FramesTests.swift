@@ -16,8 +16,9 @@ struct FramesTests {
         }
     }
 
-    /// Going back looked at every page that the transaction had in memory: a load of a million entries that tries each
-    /// one under a savepoint of its own, as `transaction { … }` does, took hours. Now it costs what was done since.
+    /// Going back read every page that the transaction had in memory: a load of a million entries that tries each one
+    /// under a savepoint of its own, as `transaction { … }` does, took hours. Now it costs only the work since the
+    /// savepoint.
     @Test("don't make a rollback cost more if there are more of them")
     func cost() {
         func time(_ count: Int) -> Duration {

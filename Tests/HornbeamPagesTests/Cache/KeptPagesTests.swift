@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages that a view keeps, by themselves, and how much the cache lets views keep.
+// The pages kept by a view, by themselves, and the number of pages that the cache lets views keep.
 
 import HornbeamTestSupport
 import Testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of a store that is memory: they are made at their places, under the eyes of readers that must not see them.
+// Pages of a store in memory: they are made in place, beside readers that must not see them.
 
 import HornbeamTestSupport
 import Testing
@@ -21,7 +21,7 @@ struct PlacedPagesTests {
         #expect(try view.page(page, birth: birth, kind: .branch, level: 1) == UnsafeRawPointer(made))
     }
 
-    /// Random lives, each reader beside the cells of its time.
+    /// Random lives, with the cells that each reader must see.
     @Test("show no reader the changes, commits, aborts, rollbacks or spills of a later transaction", .seeded)
     func readers() throws {
         for round in 0..<40 {

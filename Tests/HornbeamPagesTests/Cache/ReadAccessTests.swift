@@ -92,7 +92,7 @@ struct ReadAccessTests {
         _ = try Toy.read(view)
         let figures = store.statistics.cache
         #expect(figures.readers.views == 1 && figures.writers.views == 0)
-        // The root and one leaf; the long value beside the budget.
+        // The root and one leaf; the long value is outside the budget.
         #expect(figures.readers.pinnedBytes == UInt64(2 * store.pageSize))
         #expect(figures.readers.privateBytes == 3 * 4096)
         #expect(figures.misses > 0 && figures.residentBytes > 0)

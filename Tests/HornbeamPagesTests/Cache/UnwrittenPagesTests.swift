@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Committed pages that the file hasn't got yet: the table by itself against a dictionary, and what a store does with
-// it.
+// Committed pages that the file doesn't have yet: the table by itself compared with a dictionary, and its use by a
+// store.
 
 import Foundation
 import HornbeamTestSupport

@@ -63,7 +63,7 @@ struct WatchTests {
         )
     }
 
-    /// Cuts the file before the leaf, and touches the leaf there where it is mapped.
+    /// Cuts the file before the leaf, and touches the leaf if it is mapped.
     private static func lose(
         _ leaf: Verification.Expectation, _ path: String, _ mapping: Mapping
     ) -> UInt8 {
@@ -87,8 +87,8 @@ struct WatchTests {
         }
     }
 
-    // A check watched every page that it looked at: the zeros that came in place of a sector which others trusted were
-    // told to the check alone, and they read them.
+    // A check watched every page that it read: zeros in place of a sector that others trusted were reported only to the
+    // check, while the others read them.
     @Test("is lost for all readers if it was verified before, whichever meets it first")
     func trusted() throws {
         let (store, leaf) = try store()
@@ -113,7 +113,7 @@ struct WatchTests {
     }
 
     // Two threads that met a page for the first time both verified it: one could trust it while the other still
-    // watched, and had its zeros to himself.
+    // watched, and got zeros that only the other knew of.
     @Test("is not trusted by one thread while another one verifies it")
     func together() throws {
         let (store, leaf) = try store()

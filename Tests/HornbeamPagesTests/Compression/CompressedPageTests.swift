@@ -26,7 +26,7 @@ struct CompressedPageTests {
         return page
     }
 
-    /// The stored form: the page itself if none is worth it.
+    /// The stored form: the page itself if compression isn't worth it.
     private func stored(_ page: [UInt8], former: [UInt8]? = nil, parts: LeafParts = parts) -> [UInt8] {
         var page = page
         return page.withUnsafeMutableBytes { page in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks on bytes, with two descriptions of one file as two processes have, and with systems that have none.
+// Locks on bytes, with two descriptions of one file as in two processes, and on systems without such locks.
 
 import CHornbeamShims
 import Glibc
@@ -107,7 +107,7 @@ private final class InterruptedOnce: @unchecked Sendable {
     /// grows.
     @Test("are released in a forked child however many there are")
     func manyDescriptors() {
-        // Numbers that no file has.
+        // Descriptor numbers of no file.
         let numbers = (0..<3000).map { Int32(1_000_000 + $0) }
         for number in numbers { #expect(hbs_fork_close(number) == 0) }
         for number in numbers { hbs_fork_forget(number) }

@@ -65,7 +65,7 @@ struct LinuxFileTests {
             }
         }
         let path = path
-        // A thread of its own: tasks wait for the tests that run beside this one.
+        // A separate thread: tasks wait for the tests that run beside this one.
         let waiting = Mutex<Result<PageStore, any Error>?>(nil)
         let isDone = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
@@ -148,7 +148,7 @@ struct LinuxFileTests {
         }
     }
 
-    /// Root may do anything; Linux lets a thread give up just that for its file operations.
+    /// Root may do anything; Linux lets a thread give up this right for its file operations alone.
     private func asNobody(_ body: () throws -> Void) throws {
         guard geteuid() == 0 else { return try body() }
         typealias SetUser = @convention(c) (UInt32) -> Int32

@@ -121,7 +121,7 @@ struct HeaderSlotTests {
         }
     }
 
-    /// A store of one commit, whose header slots then claim other numbers.
+    /// A store with one commit, whose header slots are then given other numbers.
     private func store(transaction: UInt64?, checkpoint: UInt64?) throws -> (PageStore, SimulatedDisk) {
         let disk = try SimulatedDisk()
         let first = try Toy.open(disk)

@@ -22,8 +22,8 @@ struct SpaceMapTests {
         }
     }
 
-    /// Each page that a compaction moved was looked for a place from the first extent on: the work grew with the
-    /// square of the file. Now the search begins where there can be room.
+    /// The search for a place for each page moved by a compaction began at the first extent: the work grew with the
+    /// square of the file. Now the search begins at the first extent that can have room.
     @Test("finds the lowest room below a compaction's limit without testing full extents again")
     func lowestRoom() {
         func time(full extents: Int) -> Duration {
@@ -47,7 +47,7 @@ struct SpaceMapTests {
         #expect(long < short * 40, "\(short) behind 4 full extents, \(long) behind 8,000")
     }
 
-    /// `full` says of each extent whether it is in use.
+    /// For each extent, `full` says whether it is in use.
     private func worthwhileEnd(_ full: [(isFull: Bool, count: Int)]) -> Int? {
         let extent = FileFormat.extentSectors
         var space = SpaceMap(pageSize: 4096)
@@ -65,7 +65,7 @@ struct SpaceMapTests {
     @Test("finds where the file could end if little moved: whether it is worthwhile, and where there is room")
     func endOfFile() {
         #expect(worthwhileEnd([(true, 100)]) == nil)
-        // Twenty may move into 180, but the file can't end where it would leave no room for twice as much.
+        // Twenty may move into 180, but the file must not end where it has no room for twice as much.
         #expect(worthwhileEnd([(true, 100), (false, 180), (true, 20)]) == 140)
         #expect(worthwhileEnd([(true, 100), (false, 39), (true, 20)]) == nil)
         // At most 64 extents move.

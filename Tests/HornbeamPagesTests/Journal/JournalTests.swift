@@ -221,7 +221,7 @@ struct JournalTests {
         journal.publish(journal.end)
         payload(102, 100).withBytes { journal.append($0, transaction: 102) }
         guard var batch = journal.take(.full) else { return }
-        // As if the write had failed after the file had it.
+        // As if the write had failed after it reached the file.
         try batch.write(in: journal.ring, to: disk)
         try batch.takeBack(from: journal.published.position, in: journal.ring, file: disk)
         journal.putBack(&batch)
@@ -277,7 +277,7 @@ struct JournalTests {
         }
         try append(101, 100)
         journal.noteFault()
-        // All of it is kept: the next write-through has it whole.
+        // All of it is kept: the next write-through writes it whole.
         #expect(!journal.isDoubtful && journal.fits(payload: 10))
         for transaction: UInt64 in 102...110 { try append(transaction, 200_000) }
         journal.noteFault()

@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Durable commits that other processes don't know of")
 struct ArrearsTests {
-    /// A writer with its thread, and what others need to open the file.
+    /// A writer with its thread, and everything that others need to open the file.
     private struct Scene {
         let disk: SimulatedDisk
         let shared = SimulatedProcess.Shared()
@@ -112,7 +112,7 @@ struct ArrearsTests {
             let reader = try scene.reader()
             longest = max(longest, -start.timeIntervalSinceNow)
             #expect(try values(reader)[0] >= least)
-            // As long as it has the file open it sees the next ones, too.
+            // As long as it has the file open it sees later commits, too.
             for _ in 0..<5 {
                 let least = acknowledged.load(ordering: .sequentiallyConsistent)
                 #expect(try values(reader)[0] >= least)
@@ -122,7 +122,7 @@ struct ArrearsTests {
         }
         isEnded.store(true, ordering: .relaxed)
         group.wait()
-        // Nobody had to wait until it was given up.
+        // No thread had to wait until the attempt was given up.
         #expect(longest < Double(Claim.gateMilliseconds) / 1000)
         try Toy.expectSound(scene.writer)
         try scene.writer.close()

@@ -41,8 +41,8 @@ struct ClosingTests {
         #expect(file.lateCalls == 0)
     }
 
-    /// The second `close` settled before it saw that there was nothing to close: where the newest state had not been
-    /// told to other processes, it told them then, in a file that others may have written to since. Now it does
+    /// The second `close` settled before it noticed that there was nothing to close: if the newest state had not been
+    /// announced to other processes, it announced it then, in a file that others may have written to since. Now it does
     /// nothing.
     @Test("twice does nothing the second time")
     func twice() throws {
@@ -55,9 +55,9 @@ struct ClosingTests {
         #expect(file.lateCalls == 0)
     }
 
-    /// A snapshot of a store that follows another process's writer looked whether the store was closed, and then began:
-    /// `close` could come between, and the snapshot read a file that was released. Now beginning and closing exclude
-    /// each other.
+    /// A snapshot of a store that follows another process's writer checked that the store was open, and then began:
+    /// `close` could run in between, and the snapshot read a released file. Now beginning and closing exclude each
+    /// other.
     @Test("prevents a snapshot that was about to begin")
     func follower() throws {
         let folder = try TemporaryFolder()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Invariants 1, 3, 4, 5, 7 and 8 under crashes and failing calls: the script's life is cut at every file operation
-// n = 1, 2, 3 … and the store is opened again from what the medium may hold.
+// Invariants 1, 3, 4, 5, 7 and 8 under crashes and failing calls: the script's life is cut at every file operation n =
+// 1, 2, 3 … and the store is opened again from a possible content of the medium.
 
 import Glibc
 import HornbeamPages
@@ -11,7 +11,7 @@ import Testing
 struct CrashTests {
     private static let steps = 24
 
-    /// Opens what a crash left; an absent or empty file may be created again.
+    /// Opens the file left by a crash; an absent or empty file may be created again.
     private func reopen(_ image: [UInt8]?) throws -> (SimulatedDisk, PageStore) {
         let disk = try SimulatedDisk(image: image)
         return (disk, try Toy.open(disk))
@@ -33,8 +33,8 @@ struct CrashTests {
     }
 
     /// A crash between the two header writes of a checkpoint left slot 1 naming the checkpoint before. The store was
-    /// opened again, and went on to reuse what only that older checkpoint reached; then slot 0 was damaged. Slot 1 led
-    /// to pages that had been overwritten, and every commit since was lost. Opening now renews a stale slot first.
+    /// opened again, and reused pages that only that older checkpoint reached; then slot 0 was damaged. Slot 1 led to
+    /// pages that had been overwritten, and every commit since was lost. Opening now renews a stale slot first.
     @Test("a slot left stale by a crash never leads to a checkpoint whose pages were reused", arguments: [0, 1])
     func staleSlot(_ damaged: Int) throws {
         let disk = try SimulatedDisk()

@@ -12,7 +12,7 @@ import Testing
 
 @Suite("A forked child")
 struct ForkTests {
-    /// Runs `body` in a child process, which is ended if it takes too long; the child's status. (Swift hides `fork`.)
+    /// Runs `body` in a child process, which is ended if it takes too long; returns its status. (Swift hides `fork`.)
     private func inChild(_ body: () -> Int32) throws -> Int32 {
         typealias Fork = @convention(c) () -> pid_t
         let symbol = try #require(dlsym(nil, "fork"))
@@ -29,8 +29,8 @@ struct ForkTests {
         return status
     }
 
-    // The child asked the transaction, which looked open to it, to give the value's place back: to a store that other
-    // threads may have been changing when the process was forked.
+    // The child's value asked the transaction, which still looked open, to give its place back: to a store that other
+    // threads may have been changing at the fork.
     @Test("releases an unfinished long value without touching the store")
     func longValue() throws {
         let store = try Toy.open(try SimulatedDisk())
@@ -47,8 +47,8 @@ struct ForkTests {
         writer.abort()
     }
 
-    // Opening takes locks of the whole process. A thread that held one when the process was forked is not in the child,
-    // and never gave it back there.
+    // Opening takes locks of the whole process. A thread that held one at the fork doesn't exist in the child, and
+    // never released it there.
     @Test("opens a file of its own, even if other threads were just opening")
     func opening() throws {
         let folder = try TemporaryFolder()

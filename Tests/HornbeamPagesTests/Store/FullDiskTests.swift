@@ -8,7 +8,8 @@ import Testing
 
 @Suite("A full disk")
 struct FullDiskTests {
-    /// A store that can't grow, and the sectors of the long values with which ten cells take so much of what is free.
+    /// A store that can't grow, in which ten cells' long values take `part` of the free space; and the sectors of each
+    /// value.
     private func filled(_ part: Double) throws -> (disk: SimulatedDisk, store: PageStore, sectors: UInt32) {
         let disk = try SimulatedDisk(image: Toy.emptyFile())
         let store = try Toy.open(disk)
@@ -58,7 +59,7 @@ struct FullDiskTests {
         try writer.addSavepoint()
         for cell in 1..<10 { try Toy.apply(ToyChange(cell: cell, value: 11, longSectors: sectors), writer) }
         #expect(store.side.header.checkpoint > checkpoint)
-        // A crash now leaves the state before, and has every other place free.
+        // A crash now leaves the earlier state, with every other place free.
         let crashed = try Toy.open(SimulatedDisk(image: disk.powerLossImage(seed: 3)))
         #expect(try Toy.cells(of: crashed) == before)
         try Toy.expectSound(crashed)
@@ -125,7 +126,7 @@ struct FullDiskTests {
             try script.expectPrefix(again, atLeast: max(script.durable, script.written), "\(comment), killed")
             if !disk.hasCrashed {
                 refusals = script.errors.count
-                // Some checkpoints were made for want of room.
+                // Some checkpoints were made because room was short.
                 #expect(store.side.header.checkpoint > elsewhere.side.header.checkpoint)
                 break
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commits that are pending together: they share a write-through, become visible in their order, and fall together. The
-// two halves of a commit are called one by one here, so that what threads would do happens in a known order.
+// Commits that are pending together: they share a write-through, become visible in their order, and fail together. The
+// two halves of a commit are called one by one here, so that the order of the threads' work is known.
 
 import Foundation
 import HornbeamTestSupport
@@ -16,7 +16,7 @@ struct GroupCommitTests {
         return (disk, try Toy.open(disk))
     }
 
-    /// The half of a commit that has the turn.
+    /// The half of a commit that holds the turn.
     private func enter(
         _ value: UInt64, _ store: PageStore, _ durability: Durability = .full, padding: Int = 0
     ) throws -> PendingCommit {
@@ -139,7 +139,7 @@ struct GroupCommitTests {
         #expect(try Toy.read(writer.view).cells[1].value == 1)
         disk.plan = SimulatedDisk.Plan(call: disk.calls + 1, fault: .error(EIO), operations: [.writeThrough])
         let cause = StorageError.io(operation: "writeThrough", path: disk.path, errno: EIO)
-        // It may be the first that waits, or come when the commit has fallen already.
+        // It may be the first that waits, or come when the commit has failed already.
         #expect(throws: cause) { try writer.commit(redo: nil, durability: durability) }
         #expect(throws: cause) { try store.complete(pending) }
         let second = try enter(2, store)
@@ -249,7 +249,7 @@ struct GroupCommitTests {
         disk.plan = SimulatedDisk.Plan(call: disk.calls + 1, fault: .error(EIO), operations: [.writeThrough])
         #expect(throws: StorageError.self) { try Toy.commit(ToyChange(cell: 8, value: 8), to: store) }
         disk.plan = nil
-        // The system has dropped it, and reads what lay there before.
+        // The system has dropped the page, and reads the former content of its place.
         try [UInt8](repeating: 0, count: 4096).withBytes { try disk.write($0, at: (long.page + 30) * 4096) }
         #expect {
             try store.checkpoint()
@@ -286,7 +286,7 @@ struct GroupCommitTests {
     }
 }
 
-/// A disk on which a write-through takes long enough for others to come.
+/// A disk whose write-throughs take long enough for other commits to join.
 private final class SlowFile: StoreFile {
     let disk: SimulatedDisk
     let isSlow = Atomic<Bool>(false)

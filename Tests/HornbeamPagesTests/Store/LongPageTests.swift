@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A long value's page: where its bytes lie, and that damage to any of them is found, and named.
+// A long value's page: the places of its bytes, and that damage to any of them is found and named.
 
 import Glibc
 import HornbeamTestSupport
@@ -83,8 +83,8 @@ struct LongPageTests {
     }
 
     /// A long value is written to its place before the commit. After an abort the next transaction had the same number,
-    /// and could get the same place: a page of the aborted one, whole and of the right birth, could pass for one of its
-    /// own whose write was lost. Now the number is used up.
+    /// and could get the same place: a page of the aborted one, whole and with the right birth, could pass for one of
+    /// its own whose write was lost. Now the number isn't used again.
     @Test("The number of an aborted transaction with a long value is not used again")
     func number() throws {
         let store = try Toy.open(try SimulatedDisk())
@@ -96,7 +96,7 @@ struct LongPageTests {
         second.abort()
     }
 
-    /// Both ways of writing ahead of the commit went on after a failure whose outcome is unknown.
+    /// Both ways of writing ahead of the commit continued after a failure whose outcome is unknown.
     @Test("Nothing is written ahead of the commit once the store has failed")
     func afterFailure() throws {
         let disk = try SimulatedDisk()

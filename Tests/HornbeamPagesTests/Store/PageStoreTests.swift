@@ -72,7 +72,7 @@ struct PageStoreTests {
                     ToyChange(cell: value % Toy.cells, value: UInt64(value), longSectors: UInt32(value % 4)),
                     to: store, .none)
             }
-            // 400 commits leave some 9 MB of pages behind; all but the checkpoint's come back.
+            // 400 commits free some 9 MB of pages; all but the checkpoint's come back.
             let statistics = store.statistics
             #expect(statistics.usedBytes + statistics.retiredBytes - statistics.journalCapacityBytes <= 1 << 20)
             try Toy.expectSound(store)
@@ -252,7 +252,7 @@ struct PageStoreTests {
         store.endRead(new)
     }
 
-    /// The ends of a transaction that made a node page and freed it again.
+    /// Ways to end a transaction that made a node page and freed it again.
     enum End: CaseIterable { case commit, large, abort, recovery }
 
     @Test(

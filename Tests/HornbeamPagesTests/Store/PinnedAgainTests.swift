@@ -20,7 +20,7 @@ struct PinnedAgainTests {
 
     private func rootBytes(_ view: PageView) throws -> [UInt8] {
         let start = try view.page(view.root.page, birth: view.root.birth, kind: .branch, level: 1)
-        // But for the checksum, which is made when the page is written.
+        // Except for the checksum, which is made when the page is written.
         return Array(Bytes(start: start, count: view.pageSize)[8...])
     }
 
@@ -87,7 +87,7 @@ struct PinnedAgainTests {
             store.endRead(view)
             try store.close()
             #expect(throws: StorageError.invalid("the store is closed")) { try store.beginRead(again: view) }
-            // Nor did that leave anything open.
+            // Nothing was left open by that either.
             try store.close()
         }
     }

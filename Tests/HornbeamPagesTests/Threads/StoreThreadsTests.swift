@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process's threads for its stores: never more than there may be, and everybody has one in the end.
+// The process's threads for its stores: never more than allowed, and each store has one in the end.
 
 import Glibc
 import HornbeamTestSupport
@@ -53,7 +53,7 @@ struct StoreThreadsTests {
         eventually("some wait for ever") { figures.served.count == 50 }
         #expect(figures.most <= 3 && figures.served.sorted() == Array(0..<50))
         #expect(!threads.isAnyWaiting)
-        // They have ended, or end: there is one for the next.
+        // They have ended, or are ending: there is one for the next.
         #expect(threads.take(Work(figures, 50, microseconds: 0)) != .noThread)
         eventually("the last waits for ever") { figures.served.count == 51 }
     }

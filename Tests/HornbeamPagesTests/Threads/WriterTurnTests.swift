@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose turn it is, where one takes it again and again and lets others go first.
+// The order of turns, if one thread takes the turn repeatedly and lets others go first.
 
 import Foundation
 import HornbeamTestSupport

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Invariants 1, 5 and 7 when space is short: where a checkpoint puts its own pages, and what is left when it can't.
+// Invariants 1, 5 and 7 when space is short: the places of a checkpoint's own pages, and the rest when there is none.
 
 import HornbeamTestSupport
 import Testing
@@ -8,7 +8,7 @@ import Testing
 
 @Suite("A checkpoint's plan")
 struct CheckpointPlanTests {
-    /// A store whose disk can't grow, with exactly `left` sectors free, and the runs that were taken for that.
+    /// A store whose disk can't grow, with exactly `left` sectors free, and the runs taken for that.
     private func tightStore(free left: Int) throws -> (PageStore, [SectorRun]) {
         let disk = try SimulatedDisk()
         let store = try Toy.open(disk)
@@ -148,7 +148,7 @@ struct CheckpointPlanTests {
         space.grow(to: 256)
         space.take(SectorRun(start: 0, count: 256))
         #expect(space.freeNodes == 0)
-        // A place of a node page, and behind it two sectors and three.
+        // A place of a node page, then two sectors and three.
         space.release(SectorRun(start: 8, count: 6))
         space.release(SectorRun(start: 17, count: 3))
         #expect(space.freeNodes == 1)
@@ -169,7 +169,7 @@ struct CheckpointPlanTests {
         // 128 MiB and more: a second map page.
         try Toy.commit(ToyChange(cell: 0, value: 1, longSectors: 34_000), to: store, large: true)
         #expect(store.side.spaceMaps.count == 2)
-        // Once the hot pages have left the first part, its page stays where it is.
+        // Once the hot pages have left the first part, its map page stays in its place.
         var kept = 0
         for value: UInt64 in 2...7 {
             let before = store.side.spaceMaps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint beside the work: commits between its steps and within its calls, crashes and faults at each of them.
-// The letters are the traps that the design names for checkpoints.
+// A checkpoint during other work: commits between its steps and within its calls, crashes and faults at each of them.
+// The letters are the design's names for a checkpoint's traps.
 
 import Foundation
 import Glibc
@@ -276,7 +276,7 @@ struct CheckpointStepsTests {
         try expectState(disk.disk.powerLossImage(seed: 1), of: 6, "the next one")
     }
 
-    /// The next write-through fails, and takes with it all that is on its way to the medium.
+    /// The next write-through fails, together with all other writes on their way to the medium.
     private func failCommit(_ value: UInt64, _ store: PageStore, _ disk: SimulatedDisk) {
         disk.plan = SimulatedDisk.Plan(call: disk.calls + 1, fault: .error(EIO), operations: [.writeThrough])
         #expect(throws: StorageError.self) { try commit(value, store) }
@@ -363,9 +363,9 @@ struct CheckpointStepsTests {
         try Toy.expectSound(store)
     }
 
-    /// A large transaction has no record: it is in the checkpoint alone. Slot 0 had it, slot 1 had not, and the commits
-    /// after it continued the chain that the former header begins. When slot 0 was damaged later, the store came back
-    /// with them and without it: no state that ever was. Now none enters before slot 1 is written.
+    /// A large transaction has no record: it is only in the checkpoint. Slot 0 had it, slot 1 did not, and the commits
+    /// after it continued the chain of the former header. When slot 0 was damaged later, the store came back with them
+    /// and without it: a state that never existed. Now no commit enters before slot 1 is written.
     @Test("that reached one slot alone and has a transaction without a record lets none follow it")
     func halfOfLarge() throws {
         let disk = try SimulatedDisk()

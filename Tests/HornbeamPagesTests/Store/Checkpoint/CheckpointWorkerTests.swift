@@ -100,7 +100,7 @@ struct CheckpointWorkerTests {
         }
     }
 
-    /// Commits until the ring has four megabytes; the last value.
+    /// Commits until the ring has four megabytes; returns the last value.
     private func grow(_ store: PageStore) -> UInt64 {
         var value: UInt64 = 0
         eventually("the ring did not grow") {
@@ -291,8 +291,9 @@ struct CheckpointWorkerTests {
         return try #require(try change.redo.withBytes { try writer.enter(redo: $0, durability: .full) })
     }
 
-    /// The kernel gives a signal that is sent to a process to any thread that doesn't block it, ours as well: a program
-    /// that blocks SIGTERM in its threads and waits for it died of it in a library's. Now ours blocks all but faults.
+    /// The kernel gives a signal for a process to any thread that doesn't block it, including ours: a program that
+    /// blocks SIGTERM in its own threads and waits for it was ended by one in a library's thread. Now ours blocks all
+    /// signals but faults.
     @Test("takes none of the program's signals")
     func signals() throws {
         let folder = try TemporaryFolder()
@@ -302,7 +303,7 @@ struct CheckpointWorkerTests {
         var former = sigset_t()
         sigemptyset(&none)
         pthread_sigmask(SIG_SETMASK, &none, &former)
-        // The first commit begins the thread: without it the test would look at some other test's.
+        // The first commit starts the thread: without it the test might examine another test's.
         let opened = Result { () throws -> PageStore in
             let store = try open(folder)
             try Toy.commit(ToyChange(cell: 1, value: 1), to: store)

@@ -29,7 +29,7 @@ struct CommitPaceTests {
         usleep(200_000)
         pace.end()
         pace.begin(bytes: 8 << 20, bound: 16 << 20)
-        // A third of what may still be made: about 60 ms.
+        // A third of the bytes that may still be made: about 60 ms.
         let start = ContinuousClock.now
         pace.wait(made: 2 << 20) { 20 << 20 }
         #expect(ContinuousClock.now - start > .milliseconds(20))

@@ -17,7 +17,7 @@ struct RecoveryTests {
         return try #require(disk.killedImage())
     }
 
-    /// As a mapped file with a bad sector is seen: by a call as an error, in the mapping as the guard's zeros.
+    /// Like a mapped file with a bad sector: a call gives an error, the mapping the guard's zeros.
     private func disk(_ image: [UInt8], without sector: UInt64) throws -> SimulatedDisk {
         let disk = try SimulatedDisk(image: image)
         let mapping = try #require(disk.mapping)
@@ -26,9 +26,9 @@ struct RecoveryTests {
         return disk
     }
 
-    /// The journal was read in the mapping: a sector that the medium could not give read as zeros, which looks like a
-    /// journal that ends there. Recovery ended with a checkpoint, and the commits behind that sector were gone for
-    /// good, though the next attempt might have read it. Now it is an error, and nothing is written.
+    /// The journal was read in the mapping: an unreadable sector read as zeros, which looks like the journal's end.
+    /// Recovery ended with a checkpoint, and the commits after that sector were lost for good, although the next
+    /// attempt might have read it. Now it is an error, and nothing is written.
     @Test("of a journal with a sector that can't be read is an error, and leaves the file as it is")
     func unreadableJournal() throws {
         let image = try image()
@@ -40,8 +40,8 @@ struct RecoveryTests {
         #expect(try Toy.open(SimulatedDisk(image: image)).statistics.transaction == 6)
     }
 
-    /// A header slot that can't be read was zeros as well, and in the mapping of a real file it made all that was
-    /// mapped count as lost. Now it is a damaged slot: the other one serves, and it is written anew.
+    /// An unreadable header slot was zeros as well, and in the mapping of a real file it made all mapped bytes count as
+    /// lost. Now it is a damaged slot: the other one is used, and it is written anew.
     @Test("of a file with one unreadable header slot uses the other one and renews it")
     func unreadableSlot() throws {
         let image = try image()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a checkpoint asks for its pages to begin their way to the medium before it syncs: only if they are many, because
-// each call costs something, and all of them then.
+// When a checkpoint starts the writing of its pages to the medium before it syncs: only if they are many, because each
+// call costs something, and then for all of them.
 
 import HornbeamTestSupport
 import Synchronization

@@ -35,7 +35,7 @@ struct ShrinkingTests {
         #expect(!shrinking.isWorthwhile(occupied: 800, sectors: 1600, isRead: false))
         #expect(!shrinking.isWorthwhile(occupied: 700, sectors: 1800, isRead: false))
         #expect(shrinking.isWorthwhile(occupied: 699, sectors: 1600, isRead: false))
-        // A snapshot that was in the way may have ended.
+        // A snapshot that prevented it may have ended.
         shrinking.note(hasGained: false, occupied: 800, sectors: 1600, isRead: true)
         #expect(!shrinking.isWorthwhile(occupied: 800, sectors: 1600, isRead: true))
         #expect(shrinking.isWorthwhile(occupied: 800, sectors: 1600, isRead: false))
