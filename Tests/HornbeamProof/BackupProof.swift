@@ -65,7 +65,7 @@ package enum BackupProof {
         target.plan = SimulatedDisk.Plan(call: 1 + Int(seed % UInt64(calls)), fault: .error(code))
         do {
             _ = try store.backup(to: try StoreBuilder(file: target, pageSize: 4096))
-            // A second attempt succeeded where one call failed, as at a header slot: then the copy is whole.
+            // After a failing call a second attempt succeeded, as at a header slot: then the copy is whole.
             let copy = try Workload.open(try SimulatedDisk(target.imageAfterKill()))
             try expect(try copy.digest() == digest, "a backup that hides an error")
         } catch let error as StorageError {

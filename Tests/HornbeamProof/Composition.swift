@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reduction of the proofs' trees, and what it must come to. Each entry is a function x -> a * x + b of its key and
-// value; entries are composed in the order of their keys. No entry can be lost, changed or out of place unseen.
+// The reduction of the proofs' trees, and its expected result. Each entry is a function x -> a * x + b of its key and
+// value; entries are composed in the order of their keys. No entry can be lost, changed or out of place unnoticed.
 
 import CXXHash
 import HornbeamPages
@@ -22,7 +22,7 @@ extension Workload {
         try TreeStore.open(file: file, options: options, reductions: [composition])
     }
 
-    /// Compares each tree's reduced value, of all entries and of a part of them, with what its entries come to.
+    /// Compares each tree's reduced value, of all entries and of a part of them, with the fold of its entries.
     static func expectReduced(_ store: TreeStore) throws {
         let read = try store.beginRead()
         defer { read.abort() }
@@ -70,7 +70,7 @@ private struct Composition {
         b = bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
     }
 
-    /// Applies `next` to what this one gives.
+    /// Applies `next` to the result of this one.
     mutating func compose(with next: Composition) {
         a = a &* next.a
         b = b &* next.a &+ next.b

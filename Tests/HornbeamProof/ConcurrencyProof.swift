@@ -9,7 +9,7 @@ package import HornbeamTestSupport
 package import HornbeamTree
 package import Synchronization
 
-/// A store that threads share, and what they keep true of it.
+/// A store shared by threads, and the invariants that they maintain.
 package final class ConcurrencyProof: Sendable {
     package static let accounts = 64
     private static let openingBalance: Int64 = 1000
@@ -23,7 +23,7 @@ package final class ConcurrencyProof: Sendable {
     private let failure = Mutex<ProofFailure?>(nil)
     package let commits = Atomic<Int>(0)
     package let reads = Atomic<Int>(0)
-    /// Told after each commit that survives a kill: the writer and its number.
+    /// Called after each commit that survives a kill, with the writer and its number.
     private let acknowledged: @Sendable (Int, UInt64) -> Void
 
     package init(
@@ -67,7 +67,7 @@ package final class ConcurrencyProof: Sendable {
                     failure.withLock { if $0 == nil { $0 = ProofFailure("seed \(seed): \(error)") } }
                     stops.store(true, ordering: .relaxed)
                 }
-                // The readers go on for as long as anybody writes.
+                // The readers continue as long as any writer does.
                 let isLast =
                     index < writers
                     && busyWriters.withLock {
@@ -137,7 +137,7 @@ package final class ConcurrencyProof: Sendable {
         var random = SeededGenerator(seed: seed &+ 1000 &+ UInt64(reader))
         var seen = [UInt64](repeating: 0, count: writers)
         var rounds = 0
-        // Some in any case: writers may have ended before this thread has begun.
+        // Some reads in any case: writers may have ended before this thread has begun.
         while rounds < Self.leastRounds || !isOver(deadline) {
             rounds += 1
             let read = try store.beginRead()

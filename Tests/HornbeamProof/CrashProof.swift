@@ -12,10 +12,11 @@ import HornbeamTree
 package final class CrashProof: @unchecked Sendable {
     // Sendable: all runs in the one thread that drives the workload.
 
-    /// States that were opened and verified, by what was cut: 0 the workload, 1 its recovery, 2 a recovery of that …
+    /// Number of states that were opened and verified, by the cut part: 0 the workload, 1 its recovery, 2 a recovery of
+    /// that …
     package private(set) var states = [0, 0, 0, 0]
     package private(set) var lives = 0
-    /// Lost neighbours are not survived always; so often the store said so.
+    /// Lost neighbours can't always be survived; the number of times the store reported one.
     package private(set) var refusals = 0
     /// States that were salvaged as well.
     package private(set) var salvages = 0
@@ -87,14 +88,14 @@ package final class CrashProof: @unchecked Sendable {
                 try verify(disk.imageAfterKill(), max(workload.written, workload.durable)...newest, depth: 0)
             }
             if random.oneIn(8) { try loseNeighbour(disk) }
-            // Only where no commit begins a checkpoint of its own accord: it would wait for this one.
+            // Only if no commit begins a checkpoint by itself: it would wait for this one.
             if let store, options.checkpointBytes == 0, random.oneIn(3) { try workload.commitMeanwhile(store) }
         } catch {
             failure = ProofFailure("crash at call \(disk.calls), \(disk.operations.last?.rawValue ?? ""): \(error)")
         }
     }
 
-    /// Opens what a crash left. `allowed`: the states it may be in.
+    /// Opens the file left by a crash. `allowed`: its possible states.
     private func verify(_ image: DiskImage?, _ allowed: ClosedRange<Int>, depth: Int) throws {
         states[depth] += 1
         let disk = try SimulatedDisk(image)
@@ -131,7 +132,7 @@ package final class CrashProof: @unchecked Sendable {
         }
     }
 
-    /// The recovered store is of use: it commits, loses power, and is what it was.
+    /// The recovered store is usable: it commits, loses power, and has the same state.
     private func expectLife(_ disk: SimulatedDisk, _ store: TreeStore) throws {
         for round in 0..<3 {
             let write = try store.beginWrite()

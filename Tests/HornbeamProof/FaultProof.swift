@@ -24,7 +24,7 @@ package final class FaultProof {
     private var options: StoreOptions
     private var disk: SimulatedDisk
     private var store: TreeStore?
-    /// The fault that may have struck since it was last looked at.
+    /// The fault that may have struck since the last look.
     private var armed: SimulatedDisk.Plan?
 
     package static let codes = [EIO, ENOSPC, EINTR, EDQUOT, EROFS, EFBIG, EAGAIN, ENOMEM]
@@ -89,7 +89,7 @@ package final class FaultProof {
         }
     }
 
-    /// Once a fault struck: it goes away, and the store must be what it promises to be.
+    /// After a fault has struck it is removed, and the store must keep its promises.
     private func settle() throws {
         let struck = disk.struck
         guard let first = struck.first, let plan = armed else { return }
@@ -102,7 +102,7 @@ package final class FaultProof {
         )
         if try isFailed(store) {
             failed[first, default: 0] += 1
-            // After a failed write nothing is unknown, once it is done again or taken back.
+            // After a failed write everything is known, once it is repeated or undone.
             try expect(plan.isLasting || first == .sync, "a single failed \(first) made the store refuse writes")
             try reopen()
         } else if struck.contains(.sync) {

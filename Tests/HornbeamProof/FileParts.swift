@@ -24,7 +24,7 @@ package struct FileParts: Sendable {
     package let pristine: DiskImage
     /// The same file some commits and a checkpoint earlier.
     package let older: DiskImage
-    /// Digests of the states in which it may be found.
+    /// Digests of the possible states of the file.
     package let digests: Set<UInt64>
     /// Every page with a right checksum.
     package let pages: [Page]
@@ -37,7 +37,7 @@ package struct FileParts: Sendable {
     /// The newest journal records, oldest first.
     package let records: [Record]
 
-    /// `isClosed`: with an empty journal. Else with some commits that only the journal has.
+    /// `isClosed`: with an empty journal. Otherwise with some commits that only the journal has.
     package init(seed: UInt64, isClosed: Bool) throws {
         let disk = try SimulatedDisk()
         var options = StoreOptions()

@@ -47,7 +47,7 @@ extension FileParts {
 
     // MARK: Values
 
-    /// A number that bounds, sums and products dislike; page numbers that are none of a tree's.
+    /// A number harmful to bounds, sums and products; page numbers that belong to no tree.
     private func harmful(_ old: UInt64, _ random: inout SeededGenerator) -> UInt64 {
         switch random.below(16) {
         case 0: return 0
@@ -68,7 +68,7 @@ extension FileParts {
 
     private func mutateAnywhere(_ page: inout [UInt8], _ random: inout SeededGenerator) {
         for _ in 0...random.below(4) {
-            // Half of the changes hit the beginning, where sizes and offsets are.
+            // Half of the changes are at the beginning, where sizes and offsets are.
             let offset = 24 + (random.oneIn(2) ? random.below(120) : random.below(page.count - 32))
             switch random.below(4) {
             case 0: page[offset] = UInt8(random.below(256))
@@ -98,7 +98,7 @@ extension FileParts {
         }
     }
 
-    /// A place that names one of the file's pages names something else, or another size or birth stands beside it.
+    /// A reference to one of the file's pages gets another page number, or another size or birth.
     private func mutateReference(_ page: inout [UInt8], _ random: inout SeededGenerator) {
         let known = Set(pages.map(\.number))
         let places = (40..<page.count - 24).filter { known.contains(page.number(at: $0)) }
@@ -169,7 +169,7 @@ extension FileParts {
         }
     }
 
-    /// Changes one record, and makes it and those behind it right again.
+    /// Changes one record, and makes it and later ones right again.
     private func forgeJournal(_ image: inout DiskImage, _ places: Range<Int>, _ random: inout SeededGenerator) {
         guard !records.isEmpty else { return }
         let chosen = random.below(records.count)
@@ -223,7 +223,7 @@ extension DiskImage {
         change(slot) { $0.set(FileParts.checksum($0[16...], seed: 0), at: 8) }
     }
 
-    /// Makes the records' checksums, and what each says of the one before it, right.
+    /// Makes the records' checksums right, and each one's data about the one before it.
     package mutating func sealJournal(_ records: [FileParts.Record]) {
         var previous: UInt64?
         for record in records {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thousands of damaged and forged files, each opened and used. Damage gives right answers or typed errors; a forgery
-// gives anything but a trap, a hang, or a read outside the file (behind which the simulated disk has no memory).
+// gives anything but a trap, a hang, or a read outside the file (the simulated disk has no memory beyond it).
 
 import HornbeamPages
 package import HornbeamTestSupport
@@ -106,7 +106,7 @@ package struct HostileProof {
         try tolerate { try readAll(again, &random) }
     }
 
-    /// Typed errors are what a forged file should give.
+    /// A forged file should give typed errors.
     private static func tolerate(_ body: () throws -> Void) throws {
         do { try body() } catch is StorageError {}
     }

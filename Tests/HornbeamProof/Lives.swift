@@ -5,8 +5,8 @@
 import HornbeamTree
 
 extension Workload {
-    /// Lives one life after the other, the first of them number `former` + 1, as long as more is wanted. A failure says
-    /// how it is seen again: seed, life, and what `place` says.
+    /// Runs one life after the other, the first of them with number `former` + 1, until there are enough. A failure
+    /// says how to reproduce it: seed, life, and the text of `place`.
     static func lives(
         of seed: UInt64, after former: Int, while isWanted: () -> Bool, place: () -> String, live: (Int) throws -> Void
     ) throws {
@@ -24,7 +24,7 @@ extension Workload {
     /// The place in the life.
     var place: String { "step \(steps) (\(lastStep))" }
 
-    /// The store's own check finds nothing, and reduced values are what the entries come to.
+    /// The store's own check finds nothing, and reduced values agree with the entries.
     static func expectSound(_ store: TreeStore, _ what: String = "check") throws {
         var problems: [String] = []
         let isSound = try store.check { problems.append($0) }
@@ -32,7 +32,7 @@ extension Workload {
         try expectReduced(store)
     }
 
-    /// Which commit's state the store is in: it must be one of these.
+    /// The number of the commit whose state the store is in, which must be in `allowed`.
     func state(of store: TreeStore, in allowed: ClosedRange<Int>, _ when: String = "") throws -> Int {
         let digest = try store.digest()
         if let index = allowed.first(where: { digests[$0] == digest }) { return index }

@@ -31,7 +31,7 @@ package enum ProofCommand {
         }
     }
 
-    /// A line that is seen at once, into a pipe too.
+    /// Prints a line that is visible at once, in a pipe too.
     private static func say(_ line: String) {
         print(line)
         fflush(nil)
@@ -118,7 +118,7 @@ package enum ProofCommand {
         say("seed \(seed): \(soak.kills) kills in \(minutes) minutes, \(soak.commits) numbers found again, none lost")
     }
 
-    /// Ends by a kill, or says why it ended.
+    /// Ends by a kill, or prints why it ended.
     private static func child(_ path: String, _ seed: String) -> Int32 {
         do {
             try Soak.child(path: path, seed: UInt64(seed) ?? 1)

@@ -48,7 +48,7 @@ package final class ReaderProof: @unchecked Sendable {
     private var writer: SimulatedProcess?
     private var store: TreeStore?
     private var readers: [Reader] = []
-    /// While a writer opens the file readers wait for it; in one thread they would wait for ever.
+    /// While a writer opens the file readers wait for it; in a single thread they would wait for ever.
     private var isOpening = false
     private var isLooking = false
     private var isWriting = false
@@ -214,7 +214,7 @@ package final class ReaderProof: @unchecked Sendable {
 
     // MARK: Deaths
 
-    /// Nothing that the writer returns from here on is heard by anyone.
+    /// The writer's results from here on are ignored.
     private func kill() {
         durableAtDeath = workload.durable
         writer?.kill()
@@ -226,9 +226,9 @@ package final class ReaderProof: @unchecked Sendable {
         writer = nil
         workload.letGo()
         if readers.contains(where: { !$0.held.isEmpty }) { deaths += 1 }
-        // Readers that die with it leave what the others hold.
+        // Readers that die with it leave the others' snapshots.
         if random.oneIn(6) { readers.removeAll { _ in random.oneIn(2) } }
-        // Without snapshots to be kept recovery uses places again whose pages readers may remember.
+        // Without snapshots to be kept recovery reuses places whose pages readers may remember.
         if random.oneIn(2) { for reader in readers { reader.letGo() } }
         if let first = readers.first, random.oneIn(2) {
             isOpening = true

@@ -33,12 +33,12 @@ enum SalvageProof {
                 }
             }
         } catch StorageError.notAStore {
-            // Both header slots can't be gone by one sector.
+            // A single destroyed sector can't take both header slots.
             throw ProofFailure("salvage finds no store with sector \(sector) damaged")
         }
     }
 
-    /// But for reductions that only the workload knows.
+    /// Except for reductions that only the workload knows.
     private static func isWhole(_ report: SalvageReport) -> Bool {
         var report = report
         for index in report.trees.indices { report.trees[index].lostReduction = nil }

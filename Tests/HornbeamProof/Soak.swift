@@ -62,7 +62,7 @@ package struct Soak {
         try verify(acknowledged: Self.acknowledgements(said))
     }
 
-    /// The newest number that the child said of each writer. Its last line may be cut.
+    /// The newest number that the child reported for each writer. Its last line may be cut.
     private static func acknowledgements(_ said: Data) -> [UInt64] {
         var newest = [UInt64](repeating: 0, count: writers)
         let text = String(decoding: said, as: UTF8.self)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Power loss while many threads commit. Their commits share write-throughs, and a checkpoint runs beside them; at
-// random calls the file that a power failure could leave is kept together with what had been acknowledged before. Each
-// must open with all of that, whole.
+// random calls the file that a power failure could leave is kept together with the numbers acknowledged before. Each
+// must open with all of them, whole.
 
 import HornbeamPages
 import HornbeamTestSupport

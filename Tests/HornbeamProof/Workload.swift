@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A random but repeatable life of a store, with a model beside it: single puts, batches, appends, long values at once
 // and in parts, large transactions, nested savepoints, range deletes, trees made and dropped, aborts, checkpoints,
-// compactions with commits between their steps, backups, snapshots held for a while. It keeps what each commit made and
-// how far commits were acknowledged.
+// compactions with commits between their steps, backups, snapshots held for a while. It keeps the state after each
+// commit and the number of acknowledged commits.
 
 package import HornbeamPages
 import HornbeamTestSupport
 package import HornbeamTree
 
-/// Runs steps against a store and remembers what was acknowledged.
+/// Runs steps on a store and remembers the acknowledged ones.
 package final class Workload: @unchecked Sendable {
-    // Sendable: the thread that runs the steps is the one whose calls to the disk are looked at.
+    // Sendable: the thread that runs the steps is the one whose calls to the disk are observed.
 
     /// Digest of the store after commit 0, 1, 2 …, the one under way included.
     package private(set) var digests: [UInt64]
@@ -46,7 +46,7 @@ package final class Workload: @unchecked Sendable {
         models = [model]
     }
 
-    /// How a store is opened whose life this is: small pages, often checkpoints soon, sometimes without a mapping and
+    /// The options of a store with this life: small pages, often early checkpoints, sometimes without a mapping and
     /// with hardly any memory.
     package static func options(seed: UInt64) -> StoreOptions {
         var options = StoreOptions()
@@ -62,7 +62,7 @@ package final class Workload: @unchecked Sendable {
     /// The digest of the last acknowledged commit.
     package var visibleDigest: UInt64 { model.digest }
 
-    /// Forgets the snapshots of a store that is given up.
+    /// Forgets the snapshots of an abandoned store.
     package func letGo() { held.removeAll() }
 
     /// Continues the life after a crash in a store that was found in state `index`.
@@ -70,7 +70,7 @@ package final class Workload: @unchecked Sendable {
         held.removeAll()
         digests.removeLast(digests.count - 1 - index)
         models.removeLast(models.count - 1 - index)
-        // The model of an earlier state is read back: it was just found equal to what it should be.
+        // The model of an earlier state is read back: the state was just found equal to the expected one.
         model = try Self.model(of: store)
         try expect(model.digest == digests[index], "a digest of the model differs from that of the store")
         durable = index
@@ -78,7 +78,7 @@ package final class Workload: @unchecked Sendable {
         written = index
     }
 
-    /// Lets go of snapshots.
+    /// Ends snapshots.
     package func finish() throws {
         for snapshot in held { try check(snapshot) }
         held.removeAll()
@@ -157,7 +157,7 @@ package final class Workload: @unchecked Sendable {
             try store.beginWrite().abort()
             return true
         } catch .invalid {
-            // This thread has it, and would wait for itself.
+            // This thread has the turn, and would wait for itself.
             return false
         }
     }
@@ -195,7 +195,7 @@ package final class Workload: @unchecked Sendable {
         }
     }
 
-    /// Commits what `body` does, unless it returns false.
+    /// Commits the changes of `body`, unless it returns false.
     private func write(
         _ store: TreeStore, _ what: String, _ given: Durability? = nil, _ body: (Transaction) throws -> Bool
     ) throws {
