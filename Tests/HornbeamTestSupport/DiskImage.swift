@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a file as a base that many images share and the sectors in which this one differs, so that thousands of
-// possible files cost what they differ in. A value: changing a copy changes nothing else.
+// The bytes of a file as a base shared by many images and the sectors in which this one differs, so that thousands of
+// possible files cost only their differences. A value: changing a copy changes nothing else.
 
 import CHornbeamShims
 import Glibc
@@ -9,14 +9,14 @@ import Glibc
 package struct DiskImage: Sendable {
     package typealias Sector = [UInt8]
 
-    /// Bytes in anonymous memory that a file descriptor names, so that it can be mapped privately any number of times.
+    /// Bytes in anonymous memory with a file descriptor, so that it can be mapped privately any number of times.
     final class Base: Sendable {
         let descriptor: Int32
         let sectors: UInt64
         private let mapping: UnsafeSendableAddress
 
         init?(_ bytes: UnsafeRawBufferPointer) {
-            // A file without a name, in memory where the system has a place for that.
+            // A file without a name, in memory if the system has a place for that.
             let inMemory = hbs_open_unnamed("/dev/shm", 0o600)
             let descriptor = inMemory >= 0 ? inMemory : hbs_open_unnamed("/tmp", 0o600)
             guard descriptor >= 0 else { return nil }
@@ -100,7 +100,7 @@ package struct DiskImage: Sendable {
         }
     }
 
-    /// The same content with nothing but a base: cheaper to copy.
+    /// The same content with only a base: cheaper to copy.
     package func flattened() -> DiskImage { DiskImage(bytes) }
 
     /// Copies the content to memory of at least its size.

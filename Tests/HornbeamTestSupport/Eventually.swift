@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for what another thread does.
+// Waiting for another thread's work.
 
 import Glibc
 package import Testing

@@ -6,8 +6,8 @@ package import Testing
 extension SimulatedDisk {
     /// Runs `live` on copies of a file, with a crash at call 1, 2, 3 …, until a run ends before its crash.
     /// - Parameters:
-    ///   - live: returns what was acknowledged, so that it must be found again.
-    ///   - look: gets each file that a power loss or a kill may leave, and what `live` returned.
+    ///   - live: returns the acknowledged changes, so that they must be found again.
+    ///   - look: gets each possible file after a power loss or a kill, and the result of `live`.
     /// - Returns: the number of calls in a whole run.
     @discardableResult
     package static func crashAtEveryCall<Outcome>(

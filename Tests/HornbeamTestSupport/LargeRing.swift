@@ -4,8 +4,8 @@
 package import HornbeamPages
 
 extension StoreOptions {
-    /// A new file's journal has 1 MiB, an extent of its own: no checkpoint comes of a few commits, and every place is
-    /// where the tests say.
+    /// A new file's journal has 1 MiB, an extent of its own: a few commits cause no checkpoint, and every place is as
+    /// the tests expect.
     package static var withLargeRing: StoreOptions {
         var options = StoreOptions()
         options.firstRingSectors = FileFormat.extentSectors

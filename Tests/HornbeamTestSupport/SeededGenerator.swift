@@ -55,7 +55,7 @@ extension SeededGenerator {
         return .given(seed)
     }()
 
-    /// How many commits a random run of change-sets has: HORNBEAM_COMMITS, or so few that a test takes seconds.
+    /// The number of commits in a random run of change-sets: HORNBEAM_COMMITS, or so few that a test takes seconds.
     package static func commits(_ usual: Int) -> Int {
         guard let text = getenv("HORNBEAM_COMMITS").map({ String(cString: $0) }), !text.isEmpty else { return usual }
         guard let number = Int(text), number > 0 else {
@@ -64,7 +64,7 @@ extension SeededGenerator {
         return number
     }
 
-    /// The seed of this run, for tests that have one seed alone.
+    /// The seed of this run, for tests with a single seed.
     package static let seed: UInt64 = {
         switch choice {
         case .fixed: 1

@@ -23,9 +23,9 @@ import Glibc
 package import HornbeamPages
 import Synchronization
 
-/// A file on a disk that fails as told.
+/// A file on a disk that fails as planned.
 package final class SimulatedDisk: StoreFile, @unchecked Sendable {
-    // Sendable: `state` is behind a lock; `mapping` is constant, and what it holds follows the engine's own rules.
+    // Sendable: `state` is behind a lock; `mapping` is constant, and its memory follows the engine's own rules.
 
     package enum Fault: Equatable, Sendable {
         case crash
@@ -37,7 +37,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
         case write, writeThrough, sync, grow, shrink, link, directorySync
     }
 
-    /// When a fault happens: at the first call from `call` on that is of one of the kinds.
+    /// When a fault happens: at the first call, from `call` on, of one of the kinds.
     package struct Plan: Sendable {
         package var call: Int
         package var fault: Fault
@@ -45,7 +45,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
         package var isLasting: Bool
         /// Only calls of these kinds fail; nil: any.
         package var operations: Set<Operation>?
-        /// How much of a failing write the process sees afterwards: 0, nothing; 1, all of it.
+        /// The share of a failing write that the process sees afterwards: 0, nothing; 1, all of it.
         package var part: Double
 
         package init(
@@ -77,7 +77,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
     package var calls: Int { state.withLock { $0.operations.count } }
     /// All of them, in order.
     package var operations: [Operation] { state.withLock { $0.operations } }
-    /// Calls that failed by the plan that is set.
+    /// Calls that failed by the present plan.
     package var struck: [Operation] { state.withLock { $0.struck } }
     package var hasCrashed: Bool { state.withLock { $0.hasCrashed } }
     package var plan: Plan? {
@@ -104,7 +104,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
         state = Mutex(State(image))
     }
 
-    /// A disk with a file of these bytes, or without a file yet.
+    /// A disk with a file with these bytes, or without a file yet.
     package convenience init(image: [UInt8]? = nil) throws(StorageError) { try self.init(image.map { DiskImage($0) }) }
 
     // MARK: The seam

@@ -14,7 +14,7 @@ extension SimulatedDisk {
         var plan: Plan? {
             didSet { struck = [] }
         }
-        /// Calls that the plan let fail.
+        /// Calls that failed by the plan.
         var struck: [Operation] = []
         var sizeLimit = UInt64.max
         var unreadable: Range<UInt64>?
@@ -171,7 +171,7 @@ extension SimulatedDisk {
         state.withLock { $0.name == .none ? nil : $0.live() }
     }
 
-    /// `image(after:)` as bytes, by a seed alone.
+    /// `image(after:)` as bytes, with effects chosen by a seed.
     package func powerLossImage(seed: UInt64) -> [UInt8]? { image(after: PowerLoss(seed: seed))?.bytes }
 
     /// `imageAfterKill` as bytes.

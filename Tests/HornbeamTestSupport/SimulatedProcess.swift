@@ -48,7 +48,7 @@ package final class SimulatedProcess: SharedFile {
             set { hooks.withLock { $0.beforeCall = newValue } }
         }
 
-        /// Called before and after a reader takes hold of a state.
+        /// Called before and after a reader pins a state.
         package var aroundPin: (@Sendable () -> Void)? {
             get { hooks.withLock { $0.aroundPin } }
             set { hooks.withLock { $0.aroundPin = newValue } }
@@ -82,7 +82,7 @@ package final class SimulatedProcess: SharedFile {
         try SimulatedProcess(on: disk, shared, options: options)
     }
 
-    /// Ends the process. A call of its that is under way may still be seen by others.
+    /// Ends the process. Other processes may still see its call under way.
     package func kill() {
         life.isOver.store(true, ordering: .relaxed)
         locks.releaseAll()

@@ -4,7 +4,7 @@
 import Foundation
 import Glibc
 
-/// A running worker; killed when the test lets go of it.
+/// A running worker; killed when the test releases it.
 package final class WorkerProcess {
     private let process = Process()
     private let input = Pipe()
@@ -14,7 +14,7 @@ package final class WorkerProcess {
         package let description: String
     }
 
-    /// `program`: which one. `limits`: words of the shell that come first. `hidesProc`: it sees no /proc.
+    /// `program`: the program's name. `limits`: words of the shell that come first. `hidesProc`: it sees no /proc.
     package init(_ program: String = "store-worker", under limits: String? = nil, hidesProc: Bool = false) throws {
         // The binary is beside the test bundle.
         let worker = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
@@ -38,7 +38,7 @@ package final class WorkerProcess {
     private static let unshare = "/usr/bin/unshare"
     private static let hiding = "mount -t tmpfs none /proc"
 
-    /// Whether this process may: it takes the right to mount.
+    /// Whether this process may hide /proc: it takes the right to mount.
     package static let canHideProc: Bool = {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: unshare)
@@ -54,7 +54,7 @@ package final class WorkerProcess {
         try? input.fileHandleForWriting.write(contentsOf: Data("\(command)\n".utf8))
     }
 
-    /// The next answer's rest; throws what it refused, or that it has died.
+    /// The rest of the next answer; throws if the worker refused, or has died.
     package func answer() throws -> String {
         var line: [UInt8] = []
         var byte: UInt8 = 0
@@ -72,7 +72,7 @@ package final class WorkerProcess {
         return try answer()
     }
 
-    /// The end by SIGKILL: nothing of it runs any more when this returns.
+    /// Ends it by SIGKILL: nothing of it runs any more when this returns.
     package func kill() {
         guard process.isRunning else { return }
         Glibc.kill(process.processIdentifier, SIGKILL)
