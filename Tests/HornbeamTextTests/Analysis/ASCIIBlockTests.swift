@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of ASCII against every byte, and tokens where blocks, scalars beyond ASCII and the ends of texts meet.
+// Blocks of ASCII with every byte, and tokens at the borders of blocks, scalars beyond ASCII and ends of texts.
 
 import HornbeamTestSupport
 import Testing
@@ -17,7 +17,7 @@ struct ASCIIBlockTests {
         let isWord = ascii.map { $0.properties.isAlphabetic || ("0"..."9").contains($0) }
         for byte in ascii.indices {
             for place in 0..<ASCIIBlock.size {
-                // Its neighbours may not bear on it, nor it on them.
+                // Neighbours must not affect each other.
                 for neighbour in [0, 0x7A, 0x7F] {
                     var source = [UInt8](repeating: UInt8(neighbour), count: ASCIIBlock.size)
                     source[place] = UInt8(byte)

@@ -79,7 +79,7 @@ struct AnalyzerTests {
         let error = #expect(throws: StorageError.self) { try TextIndexWriter(index, in: write) }
         #expect(error.map { "\($0)".contains("custom:elsewhere") } == true)
         #expect(throws: StorageError.self) { try TextSearcher(index, in: write) }
-        // Somebody else's words are no reason to build it anew.
+        // Another analyzer's words are no reason to build it anew.
         let words = try TextIndexWriter(TextIndex(prefix: "t:"), in: write)
         try words.insert(1, text: "one")
         try words.flush()

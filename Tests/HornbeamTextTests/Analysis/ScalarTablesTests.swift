@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Unicode tables")
 struct ScalarTablesTests {
-    /// Scalars added by a Unicode version newer than the frozen tables are none of theirs.
+    /// Scalars added by a Unicode version newer than the frozen tables are not in them.
     private func isKnown(_ scalar: Unicode.Scalar) -> Bool {
         guard let age = scalar.properties.age else { return false }
         return (age.major, age.minor) <= (Int(UnicodeTables.version.major), Int(UnicodeTables.version.minor))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens with their places: the same tokens as without, made of what stands there.
+// Tokens with their places: the same tokens as without places, made of the text at these places.
 
 import HornbeamTestSupport
 import HornbeamText

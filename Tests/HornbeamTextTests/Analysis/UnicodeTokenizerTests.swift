@@ -133,7 +133,7 @@ struct UnicodeTokenizerTests {
         #expect(tokens == ["a", "b", "c"])
     }
 
-    /// Random texts of scalars whose part is the same in any version of Unicode, and no dictionary cuts.
+    /// Random texts of scalars with the same properties in any version of Unicode, which no dictionary divides.
     private static func randomText(_ random: inout SeededGenerator) -> String {
         let samples = Array("abZ09 .,:;'’_-\u{301}\u{AD}éÅßΣώЖйअि\u{94D}אبñ.·".unicodeScalars)
         var text = String.UnicodeScalarView()
@@ -156,7 +156,7 @@ struct UnicodeTokenizerTests {
                 var start = 0
                 while case let end = Int(hb_icu_next_word(breaks)), end >= 0 {
                     let word = String(decoding: buffer[start..<end], as: UTF16.self)
-                    // Marks behind an underscore make ICU forget that there was a letter.
+                    // After an underscore, marks make ICU forget that there was a letter.
                     if word.unicodeScalars.contains(where: { ScalarTables.shared.isWord($0.value) }) {
                         words.append(word)
                     }
@@ -203,7 +203,7 @@ struct UnicodeTokenizerTests {
 
     @Test("Several marks count as one word in every order that Unicode allows")
     func markOrder() {
-        // Vietnamese, as three keyboards write it; a Thai vowel below and a tone; an overlay behind an accent.
+        // Vietnamese, as three keyboards write it; a Thai vowel below and a tone; an overlay after an accent.
         for text in ["\u{1EC7}", "e\u{323}\u{302}", "e\u{302}\u{323}", "\u{EA}\u{323}", "\u{1EB9}\u{302}"] {
             expect("Vi\(text)t", ["vi\u{1EC7}t"], keepsAccents: true)
             expect("Vi\(text)t", ["viet"])
@@ -211,17 +211,17 @@ struct UnicodeTokenizerTests {
         expect("ก\u{E48}\u{E38}", ["ก\u{E38}\u{E48}"])
         expect("か\u{338}\u{3099}\u{301}", ["\u{304C}\u{338}\u{301}"], keepsAccents: true)
         expect("\u{304C}\u{338}", ["\u{304C}\u{338}"], keepsAccents: true)
-        // The iota below is a letter behind all marks.
+        // The iota below is a letter after all marks.
         for text in ["\u{1FB4}", "α\u{345}\u{301}", "\u{3AC}\u{345}", "\u{1FB3}\u{301}"] {
             expect(text, ["\u{3AC}ι"], keepsAccents: true)
             expect(text, ["αι"])
         }
-        // It is a letter also where none is before it. Marks behind it belong to the text before it.
+        // It is a letter also if no letter is before it. Marks after it belong to the text before it.
         expect("\u{345} s\u{345} 東京\u{345}s 1\u{345}", ["ι", "sι", "東京", "京", "ιs", "1ι"])
         for text in ["東\u{345}\u{301}\u{345} \u{345}\u{301}a", "東\u{301}\u{345}\u{345} \u{301}\u{345}a"] {
             expect(text, ["東\u{301}", "ιι", "ιa"], keepsAccents: true)
         }
-        // Two of one class stay as they are.
+        // Two marks of the same class stay as they are.
         expect("a\u{301}\u{308}", ["\u{E1}\u{308}"], keepsAccents: true)
         expect("a\u{308}\u{301}", ["\u{E4}\u{301}"], keepsAccents: true)
         expect("\u{9C7}\u{9BE}", [])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check finds what it should, and nothing that is done with a damaged index ends in a trap.
+// The check finds the damage, and no use of a damaged index ends in a trap.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -43,7 +43,7 @@ struct TextCheckTests {
         return (store, model)
     }
 
-    /// Changes a tree behind the writer's back.
+    /// Changes a tree without the writer.
     private func tamper(
         _ store: TreeStore, _ name: String, _ body: (Transaction, TreeID) throws -> Void
     ) throws {

@@ -31,7 +31,7 @@ struct ByteChainsTests {
                 var reader = chains.reader(end)
                 #expect(values.allSatisfy { $0 == reader.varint() })
             }
-            // Slices double, so less than half of all is waste, beside the beginnings.
+            // Slices double, so less than half of the memory is unused, apart from the first slices.
             let size = expected.joined().reduce(0) { $0 + max(1, (70 - $1.leadingZeroBitCount) / 7) }
             #expect(chains.used < 2 * size + 40 * 32)
             chains.removeAll()
@@ -42,7 +42,7 @@ struct ByteChainsTests {
 
 @Suite("Gathered changes")
 struct ChangeBufferTests {
-    /// A change as it comes out: positions, none if the term is gone.
+    /// A change as it comes out: its positions, or none if the term was removed.
     private struct Change: Equatable {
         let docno: UInt32
         let positions: [UInt32]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of any kind and in any order have documents, and documents rows; and how a document is divided.
+// Rows of any kind and in any order have documents, and documents rows; and the division of a document.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -37,7 +37,7 @@ struct DocumentMapTests {
                 }
             }
             try store.write { writer in
-                // Whole chunks leave, and single documents; a third of them come again, as other documents.
+                // Whole chunks are removed, and single documents; a third of them are added again, as other documents.
                 let leaving = documents.filter { $0.value / 256 == 1 || $0.value % 7 == 0 }.keys.sorted()
                 for row in leaving {
                     try writer.remove(row, text: "x")

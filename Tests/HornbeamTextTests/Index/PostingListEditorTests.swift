@@ -39,7 +39,7 @@ struct PostingListEditorTests {
             }
         }
         let before = try runs(store)
-        // As folding brings them: a few at a time, all over the list.
+        // Like folding: a few at a time, all over the list.
         for round in UInt64(0)..<8 {
             try store.write { writer in
                 for row in stride(from: 6 * round, to: 2_400, by: 48) {
@@ -50,7 +50,7 @@ struct PostingListEditorTests {
         }
         let after = try runs(store)
         #expect(after.count <= 2 * before.count + 1, "\(before) became \(after)")
-        // The last one of each list is what is left.
+        // The last run of each list may be short.
         #expect(after.count { $0 < 128 } <= 2, "\(after)")
         #expect(try store.problems(model) == [])
     }
@@ -62,7 +62,7 @@ struct PostingListEditorTests {
         try store.write { writer in
             for row in UInt64(0)..<120 { try writer.insert(row, text: row % 2 == 0 ? often : "o") }
         }
-        // Few at a time, so that what is left closes up.
+        // Few at a time, so that the remaining runs are joined.
         for start in stride(from: UInt64(1), to: 120, by: 40) {
             try store.write { writer in
                 for row in stride(from: start, to: start + 40, by: 2) { try writer.remove(row, text: "o") }

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Terms of any length")
 struct TermDictionaryTests {
-    /// Two words that differ only behind the 200th byte, where their hashes are equal.
+    /// Two words that differ only after the 200th byte, with equal hashes.
     private func colliding() throws -> (String, String) {
         var random = SeededGenerator(seed: 7)
         var seen: [UInt32: [UInt8]] = [:]
@@ -60,7 +60,7 @@ struct TermDictionaryTests {
         #expect(try searcher.matches(second) == [2, 3])
         #expect(try searcher.search(second, limit: 5) == model.search(second))
         #expect(try store.problems(model) == [])
-        // The one behind stays when the one before it goes, and the one before can come back behind it.
+        // The later term stays when the earlier one is removed, and the earlier one can be added again before it.
         try store.write { writer in
             try writer.remove(1, text: first)
             try writer.update(3, from: "\(first) \(second)", to: second)

@@ -20,7 +20,7 @@ struct LastRecordsTests {
                 // Aborted: nothing is reported.
                 history.removeLast(min(history.count, random.below(6)))
             } else {
-                // Some were there before anybody kept anything.
+                // Some were there before any were cached.
                 let isTold = random.below(20) > 0
                 for _ in 0...random.below(5) {
                     let header = PendingHeader(row: UInt64(step), docno: UInt32(step), oldLength: -1, newLength: 1)

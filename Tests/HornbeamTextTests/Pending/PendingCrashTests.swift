@@ -101,7 +101,7 @@ private struct PendingScript {
                 if number == 12 { try store.checkpoint() }
             } catch {
                 if case StorageError.failed = error { return }
-                // A checkpoint may fail behind a commit that was acknowledged.
+                // A checkpoint may fail after an acknowledged commit.
                 if states.count > former, acknowledged < states.count - 1 { states.removeLast() }
             }
         }
@@ -124,7 +124,7 @@ private struct PendingScript {
         }
     }
 
-    /// Opens what is left of the file.
+    /// Opens the remaining file.
     func verify(_ image: [UInt8]?, _ place: Comment) throws {
         let store = try TreeStore.open(file: try SimulatedDisk(image: image), options: Self.options)
         let searcher = try store.searcher()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch on its way into the postings: documents, then terms, then the records that go, a slice with each commit. In
-// each of these states a snapshot answers as its texts and stands the check, also long after it was taken; and no
-// commit writes much more than others, however large the batch.
+// A batch on its way into the postings: documents, then terms, then the removal of the records, a slice with each
+// commit. In each of these states a snapshot gives the answers of its texts and passes the check, also long after it
+// was taken; and no commit writes much more than others, however large the batch.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -41,7 +41,7 @@ struct PendingFoldingTests {
         return try Phase(in: transaction)
     }
 
-    /// Writes until the index is in a phase, or behind one; that takes a bound number of commits.
+    /// Writes until the index is in a phase, or past one; that takes a bounded number of commits.
     private func fill(
         _ store: TreeStore, until isMet: (Phase) -> Bool, _ write: (Phase) throws -> Void
     ) throws {
@@ -139,7 +139,7 @@ struct PendingFoldingTests {
 
     // MARK: The cost of a commit
 
-    /// Bytes of pages that a commit of one change writes.
+    /// The bytes of pages that a commit of one change writes.
     private func written(_ store: TreeStore, _ limits: PendingLimits, _ change: (TextIndexWriter) throws -> Void)
         throws -> Int
     {
@@ -188,8 +188,8 @@ struct PendingFoldingTests {
         #expect(commits[.documents] ?? 0 > 20 && commits[.terms] ?? 0 > 0 && commits[.records] ?? 0 > 20, "\(commits)")
     }
 
-    /// A slice counted postings alone, and one posting of a run costs as much as all of them: six thousand changes of
-    /// common words, each in a run of its own, were one slice, and the commit that had it took a tenth of a second.
+    /// A slice counted only postings, and one posting of a run costs as much as all of them: six thousand changes of
+    /// common words, each in a run of its own, were one slice, and its commit took a tenth of a second.
     @Test("A slice counts the runs that it writes, however few postings change in each")
     func runsCount() throws {
         let (documents, words) = (UInt64(20_000), 20)
@@ -204,7 +204,7 @@ struct PendingFoldingTests {
                 try writer.update(row, from: text, to: text + " longer")
             }
         }
-        // Little less than there is: above its limit a slice is larger.
+        // Slightly less than there is: above its limit a slice is larger.
         let limits = PendingLimits(pending: 590, slice: 600)
         var (next, commits, largest) = (documents, 0, 0)
         func insert() throws -> Int {
@@ -242,7 +242,7 @@ struct PendingFoldingTests {
         try store.write { writer in
             for row in 10..<10 + stored { try writer.insert(row, text: "\(text) \(row)") }
         }
-        // 64,002 tokens let 1,000 be pending.
+        // With 64,002 tokens 1,000 may be pending.
         let limits = PendingLimits(pending: 200, most: 5_000, slice: 10)
         let allowed: UInt64 = stored == 0 ? 200 : 1_000
         var (row, weight) = (UInt64(10_000), UInt64(0))
@@ -336,7 +336,7 @@ struct PendingFoldingTests {
             }
             #expect(what.reason.contains("does not hold a term") && what.reason.contains("is built anew"))
         }
-        // Nothing of these commits is there, and what needs no folding still works.
+        // Nothing of these commits is stored, and operations that need no folding still work.
         #expect(try store.searcher().matches("four") == [])
         #expect(try store.searcher().matches("one") == [1])
         let rebuilding = try store.beginWrite()

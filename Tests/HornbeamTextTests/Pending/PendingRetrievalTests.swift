@@ -53,7 +53,7 @@ struct PendingRetrievalTests {
 
     @Test("Every form of a query agrees with the model", arguments: SeededGenerator.seeds(2))
     func forms(seed: UInt64) throws {
-        // The model of queries has no words of several tokens, as all are among trigrams.
+        // The model of queries has no words of several tokens, and with trigrams all have several.
         try TestAnalyzer.$current.withValue(TestAnalyzer.all[Int(seed % 3)]) { try history(seed) }
     }
 

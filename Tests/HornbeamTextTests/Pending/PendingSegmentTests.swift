@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments and views against the texts: however the records are cut into segments and merged again, every answer is
-// what the documents before and after them say.
+// Segments and views compared with the texts: however the records are cut into segments and merged again, every answer
+// agrees with the documents before and after them.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -106,7 +106,7 @@ struct PendingSegmentTests {
     func contradictions() throws {
         var history = PendingHistory(seed: 1)
         for _ in 0..<60 { history.change() }
-        // A document that is changed twice, the record between left out.
+        // A document that is changed twice, without the record in between.
         var changes: [UInt32: [Int]] = [:]
         for (place, record) in history.records.enumerated() {
             let docno = try #require(withBytes(record) { PendingRecord($0)?.header.docno })
@@ -124,7 +124,7 @@ struct PendingSegmentTests {
 
 @Suite("The pending records of an index in memory")
 struct PendingIndexTests {
-    /// The bounds that a state with these records has.
+    /// The bounds in a state with these records.
     private func bounds(_ history: PendingHistory, _ range: Range<Int>, fold: Int? = nil) throws -> PendingBounds {
         func identity(_ place: Int) throws -> UInt64 {
             if place < 0 { return 77 }

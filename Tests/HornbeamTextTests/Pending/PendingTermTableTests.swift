@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The terms of one text: numbered as they come, found again, and in the order of their bytes, however many there are.
+// The terms of one text: numbered in order of occurrence, found again, and sorted by their bytes, in any number.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -63,7 +63,7 @@ struct PendingTermTableTests {
         for count in 0...bytes.count {
             let padded = bytes[..<count] + repeatElement(0, count: 8)
             let expected = padded.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-            // Memory of just that size: nothing behind it is looked at.
+            // Memory of exactly that size: nothing beyond it is read.
             let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
             memory.copyBytes(from: bytes[..<count])
             #expect(PendingTerms.head(UnsafeRawBufferPointer(memory)) == expected, "\(count) bytes")

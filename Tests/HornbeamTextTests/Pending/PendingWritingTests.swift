@@ -11,7 +11,7 @@ import Testing
 
 @testable import HornbeamText
 
-/// A snapshot, and what it must answer.
+/// A snapshot, and its right answers.
 private struct Held {
     let transaction: Transaction
     let model: NaiveIndex
@@ -154,13 +154,13 @@ struct PendingWritingTests {
             if state.weight < last { batches += 1 }
             last = state.weight
         }
-        // The batch, half as much again, and the commits that go over the one and the other.
+        // The batch, half as much again, and the commits that exceed the one and the other.
         let commit = documents * UInt64(size + 8)
         #expect(largest <= limit * 3 / 2 + 3 * commit, "\(largest)")
         #expect(batches >= 2)
     }
 
-    /// Leaves records of a weight of about 16,000, none of which is folded.
+    /// Leaves records with a weight of about 16,000, none of which is folded.
     private func storeWithRecords() throws -> TreeStore {
         var random = SeededGenerator(seed: 4)
         let store = try TreeStore.index(of: "one", "two")
@@ -260,7 +260,7 @@ struct PendingWritingTests {
         let store = try TreeStore.index(of: "one", "two")
         #expect(try store.searcher().count("one") == 1)
         let held = try store.beginRead()
-        // Dropped and made anew in one transaction, which first is given up, then taken back, and then stays.
+        // Dropped and made anew in one transaction, which is first aborted, then undone, and then committed.
         let givenUp = try store.beginWrite()
         try testIndex.drop(in: givenUp)
         try TextIndexWriter(testIndex, in: givenUp).insert(9, text: "given up")
@@ -349,7 +349,7 @@ struct PendingWritingTests {
         try write(1, "one", .none)
         try write(2, "two", .standard)
         let tree = try #require(try transaction.tree(index.pendingName))
-        // Its checksum is right: only what it says can give it away.
+        // Its checksum is right: only its content can reveal it.
         var header = PendingHeader(row: 2, docno: 1, oldLength: -1, newLength: 3000)
         header.hasPositions = !storesPositions
         header.totals = .init(documentCount: 2, totalLength: 3001, nextDocno: 2, largestRow: 2, weight: 9)

@@ -18,7 +18,7 @@ struct TermPostingsTests {
         var bound: Bound { Bound(frequency: frequency, length: length) }
     }
 
-    /// Rows are document numbers here: each row is added before all larger ones and stays what it is.
+    /// Rows are document numbers here: each row is added before all larger ones and stays.
     private struct History {
         var random: SeededGenerator
         let store: TreeStore
@@ -146,7 +146,7 @@ struct TermPostingsTests {
         #expect(start == all.count, note)
     }
 
-    /// In one of the ways, or not at all. `wanted` must be there; others of the block, which were passed, may.
+    /// Steps in one of the ways, or not at all. `wanted` must be found; others of the block, already passed, may be.
     private func read(
         _ source: PendingSource, _ wanted: ArraySlice<Posting>, _ block: Set<UInt32>,
         _ random: inout SeededGenerator, _ note: Comment

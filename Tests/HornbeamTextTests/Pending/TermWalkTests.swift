@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vocabulary while documents are pending: before, in the middle of and after the folding of a batch every term that
-// a document holds comes once, with what the texts say of it.
+// The vocabulary while documents are pending: before, during and after the folding of a batch every term of a document
+// comes once, with its data from the texts.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -11,7 +11,7 @@ import Testing
 
 @Suite("The vocabulary while documents are pending")
 struct TermWalkTests {
-    /// Some of them longer than a key, alike in their first 200 bytes, and one of just these.
+    /// Some of them longer than a key, with the same first 200 bytes, and one of exactly these.
     private static let words: [String] = {
         let stems = ["a", "b", "m"].map { String(repeating: $0, count: 200) }
         let long = stems + stems.flatMap { stem in (0..<4).map { stem + String(repeating: "z", count: $0) + "y" } }

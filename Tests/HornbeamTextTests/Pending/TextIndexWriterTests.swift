@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index under any history of changes, against the naive model to the last bit; and what the writer refuses.
+// The index under any history of changes, compared with the naive model to the last bit; and the writer's refusals.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -61,7 +61,7 @@ struct TextIndexWriterTests {
             }
             try compare(store, model, &generator, note)
         }
-        // Everything goes, in an order of its own; nothing stays behind.
+        // Everything is removed, in random order; nothing is left behind.
         try store.write { writer in
             for (docno, text) in model.texts.shuffled(using: &generator.random) { try writer.remove(docno, text: text) }
         }
@@ -285,7 +285,7 @@ struct TextIndexWriterTests {
         let store = try TreeStore.index(of: "one")
         let transaction = try store.beginWrite()
         let tree = try #require(try transaction.tree(testIndex.statisticsName))
-        // Nothing behind the first byte is known to stay.
+        // The bytes after the first may change.
         try transaction.put(tree, TextStatistics.key, [TextStatistics.currentLayout + 1, 200])
         func isNewer(_ body: () throws(StorageError) -> Void) -> Bool {
             do { try body() } catch {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of postings and of positions: dense, sparse and anywhere; and what hostile bytes decode to.
+// Runs of postings and of positions: dense, sparse and anywhere; and the decoding of hostile bytes.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -78,7 +78,7 @@ struct PostingRunTests {
         }
     }
 
-    /// Searches decode one block behind the other, with room for what each has.
+    /// Searches decode one block after the other, with room for each block's postings.
     @Test("Decoding writes nothing beyond the postings of a block", arguments: [1, 2, 3, 200])
     func room(spread: UInt32) throws {
         let mark: UInt32 = 0xA5A5_A5A5

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Steps through ascending documents")
 struct PostingSourceTests {
-    /// Ascending, some of them close together; `.max` behind them.
+    /// Ascending, some of them close together; `.max` after them.
     private func documents(_ count: Int, _ random: inout SeededGenerator) -> [UInt32] {
         var next = UInt32(random.below(20))
         var documents: [UInt32] = []

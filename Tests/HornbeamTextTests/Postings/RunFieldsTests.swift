@@ -17,7 +17,7 @@ struct RunFieldsTests {
         var frequency: UInt32 { counts.wrappedSum() }
     }
 
-    /// Blocks whose postings stand at some of the places: one, all, one in few of them.
+    /// Blocks whose postings use some of the places: one, all, one in few of them.
     private func postings(_ count: Int, _ random: inout SeededGenerator) -> [Posting] {
         var docno: UInt32 = 0
         var places = [0]

@@ -116,7 +116,7 @@ struct ResolvedQueryTests {
         #expect(query.resolved(.words) == expected)
     }
 
-    /// The rows that an index of these texts finds, in every way that it has, and the texts without it.
+    /// The rows found by an index of these texts, in every way, and without it.
     private func rows(_ query: TextQuery, _ texts: [String], _ analyzer: Analyzer) throws -> [UInt64] {
         let index = TextIndex(prefix: "t:", analyzer: analyzer)
         let transaction = try TreeStore.inMemory().beginWrite()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// +, −, NOT, AND, OR, phrases and parentheses in all combinations, where any word is enough and where all must match,
-// read strictly and leniently. An evaluation over sets of documents says what must be found.
+// +, −, NOT, AND, OR, phrases and parentheses in all combinations, if any word is enough and if all must match, read
+// strictly and leniently. An evaluation over sets of documents gives the expected results.
 
 import HornbeamPages
 import HornbeamTestSupport

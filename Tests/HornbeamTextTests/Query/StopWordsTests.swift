@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words that are left out of a query: from which of its parts, and when they stay.
+// Words left out of a query: from which of its parts, and when they stay.
 
 import HornbeamTestSupport
 import HornbeamTree

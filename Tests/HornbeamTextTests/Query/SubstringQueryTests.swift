@@ -85,7 +85,7 @@ struct SubstringQueryTests {
         #expect(unicode.query(forPart: " strasse ", at: .anywhere, isFolded: true) == .phrase("strasse", slop: 0))
     }
 
-    /// Strings that are equal by their scalars alone.
+    /// Strings that are equal only by their scalars.
     private struct Spelling: Hashable {
         let text: String
 
@@ -130,7 +130,7 @@ struct SubstringQueryTests {
                 }
             }
         }
-        // Else the test says nothing.
+        // Otherwise the test is meaningless.
         #expect(asked.allSatisfy { $0 > 200 }, "\(asked)")
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores by hand, and what the formula must hold to.
+// Scores computed by hand, and the properties of the formula.
 
 import HornbeamText
 import HornbeamTree

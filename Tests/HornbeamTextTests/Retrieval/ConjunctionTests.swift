@@ -13,7 +13,7 @@ import Testing
 struct ConjunctionTests {
     private static let index = TextIndex(prefix: "t:")
 
-    /// A searcher over documents that hold the words whose lists name them.
+    /// A searcher over documents; each has the words in whose lists it is.
     private static func searcher(_ lists: [String: Set<UInt64>], count: UInt64) throws -> TextSearcher {
         let store = try TreeStore.inMemory()
         let transaction = try store.beginWrite()
@@ -37,7 +37,7 @@ struct ConjunctionTests {
         #expect(try searcher.count(query) == UInt64(expected.count), note)
         let hits = try searcher.search(query, limit: 1_000_000)
         #expect(Set(hits.map(\.row)) == expected && hits.count == expected.count, note)
-        // Under a filter that lets a few through, whose list leads.
+        // With a filter that accepts few documents, whose list leads.
         let allowed = (lists[words[0]] ?? []).sorted().filter { $0 % 3 == 0 }
         let found = try searcher.search(query, limit: 1_000_000, filter: .documents(allowed))
         #expect(Set(found.map(\.row)) == expected.intersection(allowed), note)
@@ -45,7 +45,7 @@ struct ConjunctionTests {
 
     @Test("A document before a block, with the lower bits of one in it")
     func before() throws {
-        // 128 documents to a block: the first ends at 1,000, the second begins at 5,000 and ends at 9,000.
+        // 128 documents in a block: the first ends at 1,000, the second begins at 5,000 and ends at 9,000.
         let near = Set((0..<128).map { UInt64(873 + $0) })
         let far = (0..<127).map { UInt64(5_000 + 31 * $0) } + [9_000]
         let dense = near.union(far)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches that need no windows give what the model and the windows give, to the last bit: conjunctions, phrases, words
-// near each other, few postings, prefixes and patterns, in plain arrays, stored and pending, under filters and on later
-// pages.
+// Searches that need no windows give the results of the model and of the windows, to the last bit: conjunctions,
+// phrases, words near each other, few postings, prefixes and patterns, in plain arrays, stored and pending, with
+// filters and on later pages.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -145,7 +145,7 @@ struct DirectSearchTests {
         func text(_ document: TestDocument) -> DocumentText {
             DocumentText(fields: document.fields.map { $0.map { $0.joined(separator: " ") } })
         }
-        // Some are folded, the last ones stay records; some are changed, some leave.
+        // Some are folded, the last ones stay records; some are changed, some removed.
         let limits = PendingLimits(pending: 3000, slice: 1000)
         for start in stride(from: 0, to: documents.count, by: 50) {
             try store.write(limits: limits) { writer in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents that a filter lets through as bits, and searches for all of some words among them.
+// Documents accepted by a filter, as bits, and searches for all of some words among them.
 
 import HornbeamPages
 import HornbeamTestSupport

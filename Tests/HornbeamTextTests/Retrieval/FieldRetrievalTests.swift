@@ -13,7 +13,7 @@ import Testing
 struct FieldRetrievalTests {
     typealias Generator = RetrievalTests.Generator
 
-    /// A query that asks where things stand.
+    /// A query that needs positions.
     private static func query(_ generator: inout Generator, fields: Int = 3) -> TextQuery {
         func one() -> TextQuery {
             switch generator.random.below(6) {
@@ -253,7 +253,7 @@ struct FieldRetrievalTests {
         #expect(blocks == 2)
     }
 
-    /// A view of ten blocks of documents that counts what is done with postings.
+    /// A view of ten blocks of documents that counts the uses of postings.
     private final class CountingView: MemoryView {
         static let documents = (0..<UInt32(1_280)).map { docno in
             TestDocument(row: UInt64(docno), fields: [[[docno == 900 ? "common" : "other"]], [["common"]]])

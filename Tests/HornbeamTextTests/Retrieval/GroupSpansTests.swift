@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Places of groups of terms")
 struct GroupSpansTests {
-    /// Any term stands once in every document, at a place of its own.
+    /// Any term occurs once in every document, at a place of its own.
     private final class View: IndexView {
         let docnos: [UInt32]
         let claimed: UInt32

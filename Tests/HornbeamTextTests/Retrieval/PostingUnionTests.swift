@@ -12,7 +12,7 @@ struct PostingUnionTests {
     @Test("The sums are those of a dictionary", .seeded, arguments: [300, 5_000_000] as [UInt32])
     func sums(limit: UInt32) throws {
         var random = SeededGenerator()
-        // Small indexes get an array at once; in large ones a few postings are sorted, many change over to the array.
+        // Small indexes get an array at once; in large ones a few postings are sorted, and many move to the array.
         for count in [1, 40, 200, 60_000] where limit > 300 || count < 300 {
             var expected: [UInt32: UInt32] = [:]
             var union = PostingUnion(docnoLimit: limit)

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Retrieval")
 struct RetrievalTests {
-    /// Random documents and queries over few words, so that most things match something.
+    /// Random documents and queries over few words, so that most queries match something.
     struct Generator {
         var random: SeededGenerator
         let words: [String]

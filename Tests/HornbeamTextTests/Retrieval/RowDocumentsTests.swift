@@ -15,7 +15,7 @@ struct RowDocumentsTests {
         var random = SeededGenerator(seed: seed)
         let store = try TreeStore.inMemory()
         var texts: [UInt64: String] = [:]
-        // Rows without gaps first, then with some, then far apart; small ones that come late are exceptions.
+        // Rows without gaps first, then with some, then far apart; small ones added late are exceptions.
         var next: UInt64 = 40
         for round in 0..<9 {
             try store.write(limits: round < 5 ? .none : .standard) { writer in

@@ -38,7 +38,8 @@ struct QueryMatcherTests {
         #expect(matches(.wildcard("W?r*"), "word") && !matches(.wildcard("W?r"), "word"))
         #expect(matches(.fuzzy("wrod", distance: nil, prefixLength: 1), "word"))
         #expect(!matches(.fuzzy("wrod", distance: nil, prefixLength: 2), "word"))
-        // As the index does: a long word stands for itself, and no more edits count than 8 or its scalars.
+        // Like the index: a long word matches only itself, and the number of edits is at most 8 and at most its
+        // scalars.
         let long = String(repeating: "a", count: 255)
         #expect(matches(.fuzzy(long, distance: 1, prefixLength: 0), long + "b"))
         #expect(!matches(.fuzzy(long + "a", distance: 1, prefixLength: 0), long + "b"))
@@ -201,7 +202,7 @@ struct QueryMatcherTests {
             #expect(found.map { section.text[$0].count }.reduce(0, +) >= 20_000, "\(found.count)")
             #expect(QueryMatcher(query, .words).matches([section]))
         }
-        // Only words of the phrase that others stand between are marked one by one.
+        // Words of the phrase are marked one by one only if others are between them.
         let apart = TextSection(field: 0, text: "a b x c, a b c")
         let marked = QueryMatcher(.phrase("a b c", slop: 1), .words).highlights(in: apart).map { apart.text[$0] }
         #expect(marked == ["a", "b", "c", "a b c"])
@@ -209,7 +210,7 @@ struct QueryMatcherTests {
 
     @Test("A long text that is one character is looked at as fast as another", .timeLimit(.minutes(2)))
     func oneCharacter() throws {
-        // A consonant and a sign that joins it to the next one: a token and what ends it, but no character.
+        // A consonant and a sign that joins it to the next one: a token and its end, but not a character.
         let count = 100_000
         let text = String(repeating: "\u{915}\u{94D}", count: count)
         let section = TextSection(field: 0, text: text)
@@ -259,7 +260,7 @@ private struct TextModel {
         }
     }
 
-    /// Whether what asks for nothing says that the text must not be found.
+    /// Whether a query without terms excludes the text.
     private func excludes(_ query: TextQuery, _ fields: Set<Int>) -> Bool {
         switch query {
         case .any(let parts): !parts.isEmpty && parts.allSatisfy { excludes($0, fields) }

@@ -30,7 +30,7 @@ struct SuggestionsTests {
     @Test("The commonest of many words are found, with any limit", arguments: [1, 7, 64, 900, 5_000, .max])
     func manyCompletions(limit: Int) throws {
         let store = try TreeStore.inMemory()
-        // Word n stands in n % 5 + 1 documents.
+        // Word n is in n % 5 + 1 documents.
         try store.write { writer in
             for document in 0..<5 {
                 let words = (0..<1_500).filter { $0 % 5 >= document }.map { "x\($0)" }
@@ -78,7 +78,7 @@ struct SuggestionsTests {
             try searcher.corrected(query)
                 == .any([.words("the swift, data!"), .phrase("database index", slop: 0), .prefix("index")]))
         #expect(try searcher.corrected(.words("data unheardof")) == nil)
-        // The last word of what is being typed may go on; those before it don't.
+        // Only the last word may be unfinished during typing.
         #expect(try searcher.corrected(.prefix("dat")) == nil)
         #expect(try searcher.corrected(.prefix("swfit dat")) == .prefix("swift dat"))
         #expect(try searcher.corrected(.prefix("swfit")) == .prefix("swift"))

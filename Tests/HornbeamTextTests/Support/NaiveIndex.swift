@@ -5,7 +5,7 @@
 import Foundation
 import HornbeamText
 
-/// Texts by document, and every answer from what they hold.
+/// Texts by document, and every answer from their words.
 struct NaiveIndex {
     private(set) var texts: [UInt64: String] = [:]
     /// How often each document holds each token.

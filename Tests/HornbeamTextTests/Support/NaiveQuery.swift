@@ -24,7 +24,7 @@ struct NaiveQuery {
         }
     }
 
-    /// All that match with their scores, best first, then by row.
+    /// All matches with their scores, best first, then by row.
     func search(_ query: TextQuery) -> [TextHit] {
         var hits: [TextHit] = []
         let leaves = leaves(query)
@@ -43,7 +43,7 @@ struct NaiveQuery {
         var fields: Set<Int>?
     }
 
-    /// A scoring part: where it stands in a document, and its weight without boosts.
+    /// A scoring part: its places in a document, and its weight without boosts.
     private struct Scoring {
         var spans: (TestDocument) -> [(start: Int, end: Int)]
         var weight: Double
@@ -97,7 +97,7 @@ struct NaiveQuery {
     private func weights(_ query: TextQuery) -> [(String, Double)] {
         switch query {
         case .words(let text): tokens(text).filter(exists).map { ($0, idf($0)) }
-        // A phrase with a word that no document has stands nowhere and weighs nothing.
+        // A phrase with a word that no document has is nowhere and weighs nothing.
         case .phrase(let text, _): phraseTokens(text).allSatisfy(exists) ? phraseTokens(text).map { ($0, idf($0)) } : []
         case .near(let parts, _): counted(parts).flatMap { weights($0.part) }
         case .any(let parts): parts.flatMap { weights($0) }
@@ -164,7 +164,7 @@ struct NaiveQuery {
         return document.tokens.indices.filter { document.tokens[$0].token.utf8.starts(with: head.utf8) }
     }
 
-    /// The parts of `near` that ask for anything, each once, and how often it is there.
+    /// The parts of `near` with terms, each once, with its number of occurrences.
     private func counted(_ parts: [TextQuery]) -> [(part: TextQuery, count: Int)] {
         var counts: [(part: TextQuery, key: String, count: Int)] = []
         for part in parts where !isVoid(part) {
@@ -276,7 +276,7 @@ extension NaiveQuery {
         return (rest.filter { !isVoid($0) }, rest.filter(isVoid))
     }
 
-    /// Whether it asks for nothing.
+    /// Whether it has no terms.
     private func isVoid(_ query: TextQuery) -> Bool {
         switch query {
         case .words(let text), .phrase(let text, _), .prefix(let text), .fuzzy(let text, _, _): tokens(text).isEmpty
@@ -287,7 +287,7 @@ extension NaiveQuery {
         }
     }
 
-    /// Whether what asks for nothing says that a document must not be found.
+    /// Whether a query without terms excludes a document.
     private func excludes(_ query: TextQuery, _ document: TestDocument, _ fields: Set<Int>?) -> Bool {
         switch query {
         case .any(let parts): !parts.isEmpty && parts.allSatisfy { excludes($0, document, fields) }
@@ -319,7 +319,7 @@ extension NaiveQuery {
         }
     }
 
-    /// Adds what the query's parts contribute where all forms around them match; `place` counts the forms that score.
+    /// Adds the contributions of the query's parts if all forms around them match; `place` counts the forms that score.
     private func add(
         _ query: TextQuery, _ document: TestDocument, _ scope: Scope, _ leaves: [[Scoring]], _ place: inout Int,
         _ isActive: Bool, _ score: inout Double

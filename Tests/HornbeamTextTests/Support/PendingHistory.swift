@@ -97,7 +97,7 @@ struct PendingHistory {
         return builder.finish(start: UInt64(range.lowerBound), end: UInt64(range.upperBound))
     }
 
-    /// Everything that a part says of the records in a range, as the texts before and after them say it.
+    /// All data of a part about the records in a range, compared with the texts before and after them.
     struct Answers: Equatable {
         /// For each word: its present documents, frequencies, lengths; the documents before; positions.
         var terms: [String: [[UInt32]]] = [:]
@@ -105,7 +105,7 @@ struct PendingHistory {
         var lengths: [UInt32: Int64] = [:]
     }
 
-    /// By the texts.
+    /// From the texts.
     func answers(_ range: Range<Int>) -> Answers {
         let (before, after) = (states[range.lowerBound], states[range.upperBound])
         let changed = Set(range.compactMap { place in withBytes(records[place]) { PendingRecord($0)?.header.docno } })
@@ -136,7 +136,7 @@ struct PendingHistory {
         return answers
     }
 
-    /// By the part.
+    /// From the part.
     func answers(_ range: Range<Int>, _ part: PendingPart) -> Answers {
         var answers = Answers()
         for word in Self.words + ["unknown"] {
