@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged and hostile files: flipped bytes give right answers or typed errors that say where; bytes forged under valid
+// Damaged and hostile files: flipped bytes give right answers or typed errors with the place; bytes forged under valid
 // checksums may give wrong answers, but nothing worse.
 
 import HornbeamTestSupport
@@ -71,7 +71,7 @@ struct CorruptionTests {
             } catch let error as StorageError {
                 refused += 1
                 guard case .corrupt(let what) = error else {
-                    // A header that is no header any more.
+                    // A header that is no longer valid.
                     if case .notAStore = error { continue }
                     Issue.record("\(error), \(note)")
                     continue
@@ -92,7 +92,7 @@ struct CorruptionTests {
         }
         func tree(_ leaf: Int) -> UInt8 { image[leaf * 4096 + NodeLayout.stamp] }
         var damaged = image
-        // As if the place had been taken in turn by two trees of one transaction, and the second write was lost.
+        // As if two trees of one transaction had used the place in turn, and the second write was lost.
         for leaf in leaves where tree(leaf) == 1 {
             damaged[leaf * 4096 + NodeLayout.stamp] = 2
             damaged[leaf * 4096..<leaf * 4096 + 4096].withUnsafeMutableBytes { page in
@@ -160,7 +160,7 @@ struct CorruptionTests {
             _ = try? read.count(tree, from: random.bytes(2), to: random.bytes(2))
             var cursor = try read.cursor(tree)
             for _ in 0..<20 { _ = try? cursor.seek(index: UInt64(random.below(400))) }
-            // A hostile tree may be as large as it says; the cursor must not run in circles for ever.
+            // A hostile tree may claim any size; the cursor must not run in circles for ever.
             for _ in 0..<2000 where (try? cursor.previous()) ?? true {}
         }
         read.abort()
@@ -181,9 +181,8 @@ struct CorruptionTests {
         try write.commit()
     }
 
-    // The order of keys was checked within a node, never across two. Leaves that a forged parent puts side by side were
-    // joined all the same: out of order, and where the first key of the one was the last of the other, in a loop
-    // without end.
+    // The order of keys was checked within a node, never across two. Adjacent leaves of a forged parent were joined all
+    // the same: out of order, and, if the first key of one was the last of the other, in an endless loop.
     @Test("Forged siblings whose keys overlap are refused when they would be joined, shared out or split")
     func overlappingSiblings() throws {
         var options = StoreOptions.withLargeRing
@@ -203,7 +202,7 @@ struct CorruptionTests {
         #expect(leaves.count > 4)
         for target in 1...2 {
             var forged = image
-            // The second leaf has what the first has, or the third: below or above its parent's word.
+            // The second leaf has the keys of the first, or of the third: below or above its parent's bounds.
             let (from, to) = target == 1 ? (leaves[0], leaves[1]) : (leaves[3], leaves[1])
             forged.replaceSubrange(
                 to * 4096 + 24..<(to + 1) * 4096, with: image[from * 4096 + 24..<(from + 1) * 4096])

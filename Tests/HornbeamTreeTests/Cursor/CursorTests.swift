@@ -79,7 +79,7 @@ struct CursorTests {
                 #expect(try cursor.seek(key) == (rank < model.count))
                 expected = rank
             case 3:
-                // Mostly within the leaf that it stands on.
+                // Mostly within the current leaf.
                 let near = cursor.isValid && random.oneIn(4) ? nil : model.index(of: Array(cursor.key))
                 let other = near.map { model.keys[min(max(0, $0 + random.below(9) - 4), model.count - 1)] } ?? key
                 expected = model.rank(other)
@@ -144,11 +144,11 @@ struct CursorTests {
                         #expect(key == model.keys[place] && value == model.values[place])
                         place += isForward ? 1 : -1
                     }
-                    // It stands on the last one.
+                    // It is on the last entry.
                     let key = Array(cursor.key)
                     #expect(key == entries.last?.0)
                     if isWritable, random.oneIn(2) {
-                        // The entry goes, another changes: the place stays.
+                        // The entry is deleted, another changes: the place stays.
                         let other = model.keys[random.below(model.count)]
                         model.put(other, [1, 2, 3])
                         try transaction.put(tree, other, [1, 2, 3])
@@ -163,7 +163,7 @@ struct CursorTests {
         }
     }
 
-    /// How leaves come to be read.
+    /// How leaves are read.
     enum Reading: CaseIterable {
         case mapped, called, compressed, compressedAndCalled
 
@@ -187,7 +187,7 @@ struct CursorTests {
         var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         options.access = reading.isCalled ? .read : .mapped
-        // Too little to keep what is read.
+        // Too little to keep the pages read.
         options.cacheBytes = 256 << 10
         let disk = try SimulatedDisk()
         let first = try TreeStore.open(file: disk, options: options)
@@ -203,7 +203,7 @@ struct CursorTests {
     /// In no leaf, compressed ones included.
     private static let longSize = 10_000
 
-    /// How many entries one read gives if its leaf holds all of them: a long value comes alone.
+    /// The number of entries from one read if its leaf holds all of them: a long value comes alone.
     private func readCount(_ model: ModelTree, _ place: Int, _ step: Int, _ capacity: Int) -> Int {
         let isLong = { (index: Int) in model.values[index].count == Self.longSize }
         var count = 1
@@ -238,7 +238,7 @@ struct CursorTests {
                     #expect(entries.map(\.0) == places.map { model.keys[$0] })
                     #expect(entries.map(\.1) == places.map { model.values[$0] })
                     place = places.last ?? place
-                    // It stands on the last one.
+                    // It is on the last entry.
                     #expect(try cursor.entry().map { Array($0.key) } == model.keys[place])
                     place = try move(&cursor, from: place, step, model, &random)
                 }
@@ -248,7 +248,7 @@ struct CursorTests {
         }
     }
 
-    /// Nowhere, so that the next read may turn, or on, or elsewhere. The new place.
+    /// Moves nowhere, so that the next read may turn, or on, or elsewhere. Returns the new place.
     private func move(
         _ cursor: inout Cursor, from place: Int, _ step: Int, _ model: ModelTree, _ random: inout SeededGenerator
     ) throws -> Int {
@@ -297,7 +297,7 @@ struct CursorTests {
         let transaction = try store(model).beginWrite()
         let tree = try #require(try transaction.tree("t"))
         var cursor = try transaction.cursor(tree)
-        /// The key it stands on, or stood on until it was deleted.
+        /// The current key, or the one before it was deleted.
         var place: [UInt8]?
         for _ in 0..<3000 {
             switch random.below(6) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backups: the copy has exactly what the snapshot had, without gaps, and there is a whole copy or none.
+// Backups: the copy has exactly the snapshot's content, without gaps, and there is a whole copy or none.
 
 import Foundation
 import Glibc
@@ -108,7 +108,7 @@ struct BackupTests {
             atPath: folder.path("link"), withDestinationPath: folder.path("nothing"))
         #expect(throws: StorageError.exists(path: folder.path("link"))) { try store.backup(to: folder.path("link")) }
         #expect(throws: StorageError.self) { try store.backup(to: folder.path("no/such/folder")) }
-        // A name that is taken while the copy is made stays the other's.
+        // If another file takes the name during the copy, the name stays that file's.
         #expect(throws: StorageError.exists(path: folder.path("late"))) {
             try store.backup(to: folder.path("late")) { _ in (try? folder.write("late", "mine")) != nil }
         }
@@ -172,8 +172,8 @@ struct BackupTests {
         }
     }
 
-    // A backup counted the bytes of compressed leaves as its trees see them, and took more of these than the file has
-    // for a file that leads it in circles: the better a store compressed, the surer it could not be backed up.
+    // A backup counted the bytes of compressed leaves as its trees see them, and considered the file to be leading it
+    // in circles if these were more than the file's: the better a store compressed, the surer the backup failed.
     @Test("of a store with more content than the file's size is whole, and its progress ends at the total")
     func compressed() throws {
         let store = try TreeStore.open(file: try SimulatedDisk(), options: SparseStore.options)
@@ -211,7 +211,7 @@ struct BackupTests {
     private static func key(_ number: Int) -> [UInt8] { withUnsafeBytes(of: UInt32(number).bigEndian) { Array($0) } }
     private static func text(_ number: Int) -> [UInt8] { key(number) + [UInt8](repeating: 7, count: 1_000) }
 
-    // The bound on what a backup copies told of a wrong number of entries, which there was not.
+    // The bound on a backup's size reported a wrong number of entries, but the number was right.
     @Test("ends with an error where a hostile file leads it to the same pages repeatedly")
     func circles() throws {
         let disk = try SimulatedDisk()
@@ -244,7 +244,7 @@ struct BackupTests {
         }
     }
 
-    // The leaf was decoded and its structure checked as it was read, and once more into the buffer that was asked for.
+    // The leaf was decoded and its structure checked as it was read, and once more into the given buffer.
     @Test("looks at a leaf once, as it is stored", arguments: [true, false])
     func leafOnce(isCompressible: Bool) throws {
         let disk = try SimulatedDisk()

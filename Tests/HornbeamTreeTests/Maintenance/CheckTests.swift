@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Check: each kind of damage, forged under valid checksums where a checksum would tell, is found and named with its
-// tree, its page, its keys and the reason; and a sound store is sound beside a writer.
+// Check: each kind of damage, forged under valid checksums if a checksum would reveal it, is found and named with its
+// tree, its page, its keys and the reason; and a sound store is sound during writes.
 
 import HornbeamTestSupport
 import Testing

@@ -14,7 +14,7 @@ struct ChurnTests {
 
     @Test("Ten rounds of deleting half and inserting half leave a file of at most 1.3 times a fresh load", .seeded)
     func rounds() throws {
-        // A disk on which checkpoints come in the commits: the file's size doesn't depend on how busy the machine is.
+        // A disk on which commits make checkpoints: the file's size doesn't depend on how busy the machine is.
         var options = SparseStore.options
         options.durability = .process
         let store = try TreeStore.open(file: try SimulatedDisk(), options: options)

@@ -12,7 +12,7 @@ import Testing
 
 @Suite("Compaction")
 struct CompactionTests {
-    /// The file is little longer than what is in use.
+    /// The file is little longer than the pages in use.
     private func expectShort(_ disk: SimulatedDisk, _ store: TreeStore, _ place: Comment? = nil) {
         let used = store.statistics.usedBytes
         #expect(disk.size() == store.statistics.fileBytes, place)
@@ -280,7 +280,7 @@ struct CompactionTests {
             peak.withLock { $0 = max($0, taken) }
         }
         try store.compact { _ in
-            // As a crash here would leave it: the last checkpoint's state, or the one moved to.
+            // As a crash here would leave it: the last checkpoint's state, or the compacted one.
             let image = disk.powerLossImage(seed: 1)
             let again = image.flatMap { try? TreeStore.open(file: try SimulatedDisk(image: $0)) }
             let read = try? again?.beginRead()

@@ -156,7 +156,7 @@ struct GrownTailTests {
                 try model.expect(again, "call \(call)")
             }
             if !isStruck {
-                // So what was struck before was the moving too.
+                // So an earlier fault was in the moving too.
                 #expect(disk.size() < size - (10 << 20))
                 break
             }
@@ -189,7 +189,7 @@ struct GrownTailTests {
     func whileWritten() throws {
         let (disk, store, model) = try loaded()
         let size = disk.size()
-        // A writer that comes between two steps: the compaction has begun then.
+        // A writer begins between two steps: the compaction has begun then.
         let limit = try #require(try store.pages.beginEndCompaction())
         let write = try store.beginWrite()
         store.pages.endCompaction(.no)

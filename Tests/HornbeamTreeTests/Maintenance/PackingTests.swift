@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaves that deletions have left half empty are filled up: by a compaction, and by the store's thread.
+// Half-empty leaves, left by deletions, are filled up: by a compaction, and by the store's thread.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -29,7 +29,7 @@ struct PackingTests {
         return kind == .longKeys ? [UInt8](repeating: 9, count: 150) + digits : digits
     }
 
-    /// A tree of which one entry in `kept` is left, here and there.
+    /// A tree with one in `kept` entries left, here and there.
     private func thinned(
         _ disk: SimulatedDisk, _ kind: Kind, count: Int = 6000, kept: Int = 3
     ) throws -> (store: TreeStore, model: ModelTree) {
@@ -191,7 +191,7 @@ struct PackingTests {
         let read = try store.beginRead()
         let tree = try #require(try read.tree("t")).rawValue
         read.abort()
-        // Each try comes as far as a step.
+        // Each attempt gets one step further.
         var tries = 0
         while store.writing.removed.isMany(in: tree, of: UInt64(model.count)), tries < 100 {
             tries += 1

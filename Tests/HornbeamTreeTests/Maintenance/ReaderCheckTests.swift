@@ -43,8 +43,8 @@ struct ReaderCheckTests {
         #expect(isSound && problems.isEmpty, "\(problems.prefix(3))", sourceLocation: place)
     }
 
-    // It compared numbers of transactions, before it looked for the newest state, and then told pages of that state
-    // which the former map has as free.
+    // The check compared numbers of transactions before it looked for the newest state, and then reported pages of that
+    // state that are free in the former map.
     @Test("finds nothing wrong after another process has written, whether it closed or not")
     func afterWriter() throws {
         let reader = try reader()
@@ -57,7 +57,7 @@ struct ReaderCheckTests {
         try expectSound(try self.reader())
     }
 
-    // A transaction's number says nothing of the map: a compaction ends with checkpoints of the same transaction.
+    // A transaction's number doesn't identify the map: a compaction ends with checkpoints of the same transaction.
     @Test("finds nothing wrong after another process has made another checkpoint of the same transaction")
     func sameTransaction() throws {
         let reader = try reader()

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Salvage")
 struct SalvageTests {
-    /// A thinned out store, whose free pages hold what was deleted: closed, and with three commits in its journal.
+    /// A thinned out store, whose free pages hold deleted entries: closed, and with three commits in its journal.
     private func makeImages() throws -> (closed: [UInt8], open: [UInt8], states: [SparseStore]) {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: SparseStore.options)
@@ -42,7 +42,7 @@ struct SalvageTests {
         return (report, trees)
     }
 
-    /// Nothing that wasn't in the state came out, and what is missing is reported.
+    /// All salvaged entries were in the state, and missing ones are reported.
     private func isPart(
         _ trees: [String: ModelTree], _ report: SalvageReport, of state: SparseStore, isComplete: Bool
     ) -> Bool {
@@ -129,14 +129,14 @@ struct SalvageTests {
                     #expect(possible.contains { $0.trees == trees }, note)
                 }
             } catch StorageError.notAStore {
-                // Nothing is left that could be told from noise.
+                // Nothing is left that differs from noise.
                 #expect(image.count < 1 << 20)
             }
         }
         if damage == .manySectors { #expect(complete == 0) }
     }
 
-    /// Sectors that hold whole pages of a kind that the newest state reaches, by the tree that they say they are of.
+    /// Sectors with whole pages of a kind that the newest state reaches, by the tree named in them.
     private func pages(_ image: [UInt8], kind: PageKind) throws -> [UInt32: [UInt64]] {
         let file = try DamagedFile(file: try SimulatedDisk(image: image))
         var found: [UInt32: [UInt64]] = [:]
@@ -210,7 +210,7 @@ struct SalvageTests {
         let whole = try salvage(headless)
         #expect(whole.report.commits == commits && commits > 2)
         #expect(whole.trees == model.trees)
-        // The first record after the checkpoint: those behind it must not be applied without it.
+        // The first record after the checkpoint: later ones must not be applied without it.
         let file = try DamagedFile(file: try SimulatedDisk(image: image))
         let header = try #require(try HeaderSlot.whole(image))
         let first = Int(header.journal.first + header.journalPosition) * 4096
@@ -253,7 +253,7 @@ struct SalvageTests {
         var commits = 0
         let rings = { disk.operations.count { $0 == .sync } }
         let syncs = rings()
-        // The checkpoint that comes of a journal that is half full takes a ring of four times the size.
+        // The checkpoint caused by a half-full journal takes a ring of four times the size.
         while rings() == syncs {
             try model.change(store)
             commits += 1
@@ -322,7 +322,7 @@ struct SalvageTests {
             #expect(trees[name]?.count == 0)
             #expect(report.trees.first { $0.name == name }?.lostEntries == UInt64(model.count))
         }
-        // All that was lost is among what may be outdated.
+        // All lost entries are among the possibly outdated ones.
         for model in states[0].trees.values {
             #expect(trees.values.contains { found in model.keys.allSatisfy { found.get($0) != nil } })
         }

@@ -14,7 +14,7 @@ struct ShrinkingTests {
         store.writing.giveBack(in: store.pages, isIdle: isIdle)
     }
 
-    /// An eighth to spare, the journal's ring, and the least that is worth the trouble.
+    /// An eighth to spare, the journal's ring, and the least space that is worth the trouble.
     private func bound(_ store: TreeStore) -> UInt64 {
         let figures = store.statistics
         return (figures.usedBytes + figures.retiredBytes) * 5 / 4 + figures.journalCapacityBytes + (4 << 20)
@@ -138,7 +138,7 @@ struct ShrinkingTests {
                 let store = try TreeStore.open(file: disk, options: SparseStore.options)
                 giveBack(store)
                 disk.plan = nil
-                // Reads go on; another transaction does if the outcome of the call is known.
+                // Reads continue; another transaction does if the outcome of the call is known.
                 #expect(throws: Never.self) { try model.expect(store) }
                 if !store.pages.hasFailed { #expect(throws: Never.self) { try store.checkpoint() } }
             } catch {}

@@ -21,7 +21,7 @@ struct SparseStore {
         return options
     }
 
-    /// A store most of which was deleted: one in `kept` of `count` entries a tree is left.
+    /// A store most of which was deleted: one in `kept` of the `count` entries of each tree is left.
     static func thinned(
         count: Int = 1200, kept: Int = 8
     ) throws -> (disk: SimulatedDisk, store: TreeStore, model: SparseStore) {

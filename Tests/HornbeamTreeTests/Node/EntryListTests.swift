@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rebuilding and splitting: both halves fit, nothing is lost, and the separator is as short as it can be.
+// Rebuilding and splitting: both halves fit, nothing is lost, and the separator is as short as possible.
 
 import HornbeamTestSupport
 import Testing

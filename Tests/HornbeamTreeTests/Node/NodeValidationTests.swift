@@ -105,7 +105,7 @@ struct NodeValidationTests {
             accepted += 1
             try exercise(page, isBranch: isBranch, &random)
         }
-        // Changes of values and of free bytes are none of validation's business.
+        // Validation doesn't cover changes of values and of free bytes.
         #expect(accepted > 100)
     }
 
@@ -152,8 +152,8 @@ struct NodeValidationTests {
         #expect(problem { $0.bytes.write16(0xFFFF, $0.view.slot(2) + 2) } == "entry 2 reaches beyond the heap")
     }
 
-    // The top bits of a page number say in how many sectors a compressed leaf is stored, and all ones that it is in
-    // memory only. Any value passed: a file could name leaves of the open transaction, which freed them.
+    // The top bits of a page number give the number of sectors in which a compressed leaf is stored; all ones mean that
+    // it is only in memory. Any value was accepted: a file could name leaves of the open transaction, which freed them.
     @Test("A page number names a node page or, above a leaf, at most as many sectors as a node can have")
     func pagePointers() {
         func problem(_ page: UInt64, level: UInt8) -> String {

@@ -63,7 +63,7 @@ struct FaultTests {
         transaction.abort()
     }
 
-    /// False for the one error that is meant.
+    /// False for the one expected error.
     private func isReadable(_ body: () throws -> Void) throws -> Bool {
         do {
             try body()
@@ -192,7 +192,7 @@ struct FaultTests {
     }
 
     // A cursor's moves don't ask; the entries that they gave were zeros, and a read that had ended within that leaf was
-    // told that all was well.
+    // reported as whole.
     @Test("gives no entry of zeros to a cursor, and a read at its end throws")
     func scans() throws {
         let store = try TreeStore.open(at: path)
@@ -245,7 +245,7 @@ struct FaultTests {
         #expect(throws: StorageError.self) { try again.commit() }
     }
 
-    /// Whether a key is where it should be, as one of four calls has it.
+    /// Whether a key gives the expected result, by the call with number `call` of four.
     private func isRight(
         _ call: Int, _ number: Int, _ transaction: Transaction, _ tree: TreeID
     ) throws(StorageError) -> Bool {

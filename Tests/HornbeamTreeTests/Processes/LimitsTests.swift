@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits that the system sets a process, and what becomes of a store in a forked child. Each in a process of its own.
+// System limits of a process, and a store in a forked child. Each in a process of its own.
 
 import Glibc
 import HornbeamPages
@@ -62,8 +62,8 @@ struct LimitsTests {
         }
     }
 
-    /// The name was given, and then the directory could not be opened to make it durable: the caller heard that there
-    /// is no file, and his next attempt was refused because there was one. Now the name goes again.
+    /// The name was given, and then the directory could not be opened to make it durable: the caller was told that
+    /// there is no file, and the next attempt was refused because there was one. Now the name is removed again.
     @Test("on open files leaves no file after it failed to make one", arguments: 0..<4)
     func creation(descriptors: Int) throws {
         let worker = try WorkerProcess(under: "ulimit -n 64")

@@ -86,7 +86,7 @@ struct OtherProcessesTests {
         #expect(told.journalBytes > 0 && told.checkpoint > 0)
         try beside.close()
         try writer.ask("close")
-        // Nobody writes.
+        // No process writes.
         let alone = try TreeStore.open(at: path, options: options)
         let figures = alone.statistics
         #expect(figures.usedBytes > 20_000 && figures.journalBytes == 0)
@@ -114,7 +114,7 @@ struct OtherProcessesTests {
             try write.put(tree, [1], [value])
             try write.commit()
         }
-        // The checkpoint's state twice among the older ones: as the checkpoint's, and as what was the newest.
+        // The checkpoint's state twice among the older ones: as the checkpoint's, and as the formerly newest.
         try put(1)
         try store.checkpoint()
         try put(2)
@@ -185,7 +185,7 @@ struct OtherProcessesTests {
             if round == 0 { held = store.statistics.fileBytes }
             reader.kill()
         }
-        // Each of them held a copy of the tree back.
+        // Each of them held back a copy of the tree.
         #expect(store.statistics.fileBytes == held)
     }
 

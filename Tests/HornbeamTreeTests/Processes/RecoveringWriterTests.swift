@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readers that come while a writer recovers a file whose former writer died.
+// Readers that open a file while a writer recovers it after the former writer's death.
 
 import Foundation
 import HornbeamPages

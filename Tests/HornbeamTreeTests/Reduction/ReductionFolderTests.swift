@@ -8,7 +8,7 @@ import Testing
 
 @testable import HornbeamTree
 
-/// Counts entries and keeps the first byte of each value that is 0xFF, in order: large where these are many.
+/// Counts entries and keeps the first byte of each value that is 0xFF, in order: large if there are many.
 private final class Marks: ReductionFolder {
     var count: UInt32 = 0
     var marks: [UInt8] = []

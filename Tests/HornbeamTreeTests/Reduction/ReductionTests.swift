@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions against a plain fold: under any changes, across commits, aborts and recovery; in how few nodes a range is
-// answered; and what happens to a program that doesn't know a tree's reduction.
+// Reductions compared with a plain fold: after any changes, across commits, aborts and recovery; in how few nodes a
+// range is answered; and the behaviour of a program that doesn't know a tree's reduction.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -8,7 +8,7 @@ import Testing
 
 @testable import HornbeamTree
 
-/// Order matters to it: the first and the last key of a range, and how many there are.
+/// It depends on order: the first and the last key of a range, and their number.
 private let ends = Reduction(
     name: "ends", identity: [UInt8](repeating: 0, count: 24),
     map: { (key, _, target) in
@@ -81,7 +81,7 @@ struct ReductionTests {
                 committed = model
             }
             if random.oneIn(5) {
-                // The journal brings back what no checkpoint has.
+                // The journal brings back everything since the last checkpoint.
                 disk = try SimulatedDisk(image: disk.killedImage())
                 store = try TreeStore.open(file: disk, reductions: [ends])
             }

@@ -34,7 +34,7 @@ final class TestNode {
     var keys: [[UInt8]] { (0..<view.count).map { view.keyBytes($0) } }
     var values: [[UInt8]] { (0..<view.count).map { Array(view.cell($0).valueBytes) } }
 
-    /// Writes a node of these entries; false if they don't fit.
+    /// Writes a node with these entries; false if they don't fit.
     func build(_ entries: [(key: [UInt8], value: [UInt8])]) -> Bool {
         withEntryList(entries, isBranch: isBranch) { list in
             guard list.nodeSize(0..<list.count) <= NodeLayout.capacity(pageSize: size) else { return false }

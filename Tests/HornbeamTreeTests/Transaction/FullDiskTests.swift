@@ -93,7 +93,7 @@ struct FullDiskTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    /// Whether there is no room for another value of a key, which then keeps its own.
+    /// Whether there is no room for another value of a key, which then keeps its present one.
     private func isRefused(_ store: TreeStore, _ key: [UInt8], _ value: [UInt8]) throws -> Bool {
         let write = try store.beginWrite()
         let tree = try #require(try write.tree("first"))

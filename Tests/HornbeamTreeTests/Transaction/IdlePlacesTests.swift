@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places for what waits: each thread has its own, and gives up to others what it has more than one of.
+// Places for idle objects: each thread has its own, and leaves further objects to others.
 
 import Foundation
 import HornbeamPages
@@ -18,7 +18,7 @@ struct IdlePlacesTests {
 
     private static func number(_ address: UnsafeMutableRawPointer?) -> Int? { address.map { Int(bitPattern: $0) / 16 } }
 
-    /// Runs `body` in a thread that has another stripe than the caller's. Others may come before it.
+    /// Runs `body` in a thread with another stripe than the caller's. Other threads may be tried before it.
     private func elsewhere(_ body: @escaping @Sendable (IdlePlaces) -> Void) {
         let (mine, places) = (Stripes.mine, places)
         let isDone = Mutex(false)

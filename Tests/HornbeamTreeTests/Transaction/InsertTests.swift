@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Putting what isn't there: an entry that is there stays, and nothing of the attempt is left, nor in the journal.
+// Putting absent entries: a present entry stays, and nothing of the attempt is left, not even in the journal.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -29,7 +29,7 @@ struct InsertTests {
         for round in 0..<20 {
             let write = try store.beginWrite()
             for _ in 0..<200 {
-                // In order at times, behind all others, and anywhere.
+                // Sometimes in order, after all others, and anywhere.
                 let number =
                     Bool.random(using: &random) ? expected.count + 5_000 : Int.random(in: 0..<3_000, using: &random)
                 let key = [UInt8(number >> 8), UInt8(number & 0xFF)]

@@ -19,7 +19,7 @@ struct KeptValuesTests {
         Array(repeating: UInt8(number % 251), count: 150) + Array("the value of number \(number)".utf8)
     }
 
-    /// A store with one tree of that many values.
+    /// A store with one tree with `count` values.
     private static func store(
         _ way: (access: PageAccess, isCompressed: Bool), cacheBytes: Int, count: Int
     ) throws -> (store: TreeStore, tree: TreeID) {

@@ -185,7 +185,7 @@ struct RedoTests {
         #expect(performing: { try replay { $0.add(.put, tree: 1) } }, throws: isDamage)
     }
 
-    /// `spread`: how many times as many keys there are as one transaction changes.
+    /// `spread`: the number of keys, as a multiple of those that a transaction changes.
     @Test("too long for the journal makes it grow, if the pages are many more", arguments: [1, 10])
     func ringGrows(spread: Int) throws {
         let disk = try SimulatedDisk()
@@ -205,7 +205,7 @@ struct RedoTests {
             try write.commit()
         }
         let figures = store.statistics
-        // Four times what the third would have needed; those after it have their records there.
+        // Four times the third one's need; the later ones have their records there.
         #expect(spread > 1 ? figures.journalCapacityBytes >= 4 << 20 : figures.journalCapacityBytes == 64 << 10)
         #expect(figures.checkpoint < 9 || spread == 1)
         let reopened = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage() ?? []))

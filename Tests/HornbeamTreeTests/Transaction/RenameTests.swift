@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees that get another name: content and number stay, older states keep the old name, and an abort takes it back.
+// Renamed trees: content and number stay, older states keep the old name, and an abort undoes it.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -30,7 +30,7 @@ struct RenameTests {
         #expect(try write.tree("new") == tree)
         try write.put(tree, [10], [10])
         try write.commit()
-        // A read from before has the old name, and the number leads there too.
+        // An earlier read has the old name, and the number leads there too.
         #expect(try before.tree("old") == tree)
         #expect(try before.count(tree) == 500)
         before.abort()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transactions larger than their memory: pages are written to their places before commit, read from there, and brought
-// back when they change again. Nobody sees them before the commit, and an abort leaves nothing.
+// back when they change again. No other read sees them before the commit, and an abort leaves nothing.
 
 import Glibc
 import HornbeamPages
@@ -108,7 +108,7 @@ struct SpillTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    /// Entries in key order; of one number, other values for another generation. Half of them say that they come last.
+    /// Writes entries in key order; for one number, other values in another generation. Half of them are appended.
     private func append(
         _ numbers: Range<Int>, generation: Int, _ write: Transaction, _ tree: TreeID, _ model: inout ModelTree
     ) throws {

@@ -366,12 +366,12 @@ struct CompressedTreeTests {
                 }
             }
         }
-        // The block that had the entry, and now and then one whose end was not chosen.
+        // The block of the entry, and sometimes one whose end was not chosen.
         #expect(changed < 50 * 3, "\(changed)")
     }
 
-    // A delete of a key that isn't there, or a refused append, counted as a change: the next read let the memory of
-    // values go that had been handed out, and a program that put one of them again stored other bytes.
+    // A delete of an absent key, or a refused append, counted as a change: the next read released the memory of values
+    // that had been handed out, and a program that put one of them again stored other bytes.
     @Test(
         "keeps the values it has handed out during calls that change nothing", arguments: [PageAccess.mapped, .read])
     func refusals(access: PageAccess) throws {
@@ -383,7 +383,7 @@ struct CompressedTreeTests {
         #expect(try !write.delete(tree, [0, 1]))
         #expect(throws: StorageError.self) { try write.append(tree, Self.key(3), [1]) }
         #expect(try write.deleteRange(tree, from: [200], to: [201]) == 0)
-        // Each of these would take the memory of the first.
+        // Each of these would reuse the memory of the first.
         for number in 8..<40 { #expect(try write.value(tree, Self.key(number)) == Self.text(number)) }
         #expect(Array(value) == Self.text(7))
         try Self.key(1000).withBytes { (key) throws(StorageError) in try write.put(tree, key, value) }

@@ -36,7 +36,7 @@ struct NeighbourTests {
             disk = try SimulatedDisk()
         }
 
-        /// The store after the kill, and a transaction that has found in the tree what should be in it.
+        /// The store after the kill, and a transaction that has verified the tree's content.
         mutating func reopened(_ model: ModelTree) throws -> (TreeStore, Transaction, TreeID) {
             disk = try SimulatedDisk(disk.imageAfterKill())
             var options = StoreOptions.withLargeRing
@@ -49,7 +49,7 @@ struct NeighbourTests {
         }
     }
 
-    /// Two trees and what should be in them.
+    /// Two trees and their expected content.
     private struct Trees {
         let transaction: Transaction
         let trees: [TreeID]
@@ -185,7 +185,7 @@ struct NeighbourTests {
         #expect(model.count > 100)
     }
 
-    /// Keys of one size, many of which are there: mostly ascending, some of them twice.
+    /// Keys of one size, many of which are present: mostly ascending, some of them twice.
     private func removeMany(
         _ transaction: Transaction, _ tree: TreeID, _ model: inout ModelTree, _ random: inout SeededGenerator
     ) throws {

@@ -45,7 +45,7 @@ struct NumberLookupTests {
             let number = number(kind, &random)
             numbers.append(number)
             var bytes = key(number)
-            // Shorter, longer, or with zeros behind it.
+            // Shorter, longer, or with zeros appended.
             if hasOtherSizes {
                 switch Int.random(in: 0..<4, using: &random) {
                 case 0: bytes.removeLast(Int.random(in: 1...7, using: &random))

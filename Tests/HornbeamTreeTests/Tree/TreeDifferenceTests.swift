@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The difference of two states of a tree, against that of two models: any two states, in either direction; and what it
-// reads for it.
+// The difference of two states of a tree, compared with that of two models: any two states, in either direction; and
+// the pages read for it.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -95,7 +95,7 @@ struct TreeDifferenceTests {
                     try write.put(tree, key, value)
                     model.put(key, value)
                 default:
-                    // Sometimes what is there already.
+                    // Sometimes the present value.
                     let value = model.get(key).flatMap { random.oneIn(3) ? $0 : nil } ?? random.bytes(random.below(60))
                     try write.put(tree, key, value)
                     model.put(key, value)
@@ -168,7 +168,7 @@ struct TreeDifferenceTests {
         #expect(both.entries.map(\.key) == [key(0), key(199_998)])
         #expect(both.entries.map(\.newIndex) == [0, 99_998])
         #expect(both.nodesRead <= 2 * 3 * height)
-        // A whole end that goes shares no page that is read.
+        // A whole end that is removed shares no page that is read.
         let cut = try change { _ = try $0.deleteRange(tree, from: key(190_000), to: []) }
         let third = try differences(tree, two, cut)
         #expect(third.entries.count == 5_000)

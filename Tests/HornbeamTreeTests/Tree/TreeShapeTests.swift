@@ -105,7 +105,7 @@ struct TreeShapeTests {
         case random, ascending, descending
         /// Leaves one of many, all over the tree.
         case sparing
-        /// Now all of one neighbourhood, now of another.
+        /// Now all keys of one neighbourhood, now of another.
         case clustered
         case ranges
     }
@@ -188,7 +188,7 @@ struct TreeShapeTests {
         try transaction.commit()
         try store.close()
 
-        // The cache counts what is read of a file that isn't mapped.
+        // The cache counts the pages read from a file that isn't mapped.
         options.access = .read
         store = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()), options: options)
         transaction = try store.beginWrite()

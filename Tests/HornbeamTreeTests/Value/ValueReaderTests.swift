@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of values: any part of any value, mapped or read, published or not; and that only what is read is verified.
+// Parts of values: any part of any value, mapped or read, published or not; and that only the parts read are verified.
 
 import HornbeamTestSupport
 import Testing

@@ -155,8 +155,8 @@ struct ValueWriterTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    // A value's page was of the time when its writer was begun. Finished after a savepoint and undone by going back to
-    // it, it stayed in use for ever, and check said so after every commit.
+    // A value's page had the number of the time when its writer was begun. Finished after a savepoint and undone by
+    // going back to it, it stayed in use for ever, and check reported it after every commit.
     @Test("A value begun before a savepoint and finished after it goes when the savepoint is gone back to")
     func acrossSavepoint() throws {
         let store = try TreeStore.inMemory()
@@ -182,7 +182,7 @@ struct ValueWriterTests {
     }
 
     // A page that was finished for an entry that could not be put, and one whose writer was never finished, belonged to
-    // nothing after the commit: their sectors were lost, and check said so for ever.
+    // nothing after the commit: their sectors were lost, and check reported them for ever.
     @Test("A value in a dropped tree, or unfinished at the commit, leaves no space in use")
     func leftOver() throws {
         let store = try TreeStore.inMemory()
