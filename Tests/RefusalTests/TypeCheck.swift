@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Has the compiler check files against the library that these tests are built with, and reads what it refuses.
+// Has the compiler check files against the library that these tests are built with, and reads its errors.
 
 import Foundation
 
@@ -16,7 +16,7 @@ struct Refusal: Hashable, CustomStringConvertible {
 struct TypeCheck {
     let refusals: [Refusal]
     let isAccepted: Bool
-    /// All that the compiler wrote.
+    /// The compiler's whole output.
     let output: String
 
     private static let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
@@ -67,8 +67,8 @@ struct TypeCheck {
             + (maps + [shims]).flatMap { ["-Xcc", "-fmodule-map-file=\($0)"] }
     }
 
-    /// Errors, at their own places. Those in what a macro wrote are at the declaration that it was written for, which
-    /// the compiler names in the note behind.
+    /// Errors, at their own places. Errors in a macro's code are at the declaration for which it was written, which the
+    /// compiler names in the following note.
     private static func refusals(in output: String) -> [Refusal] {
         var refusals: [Refusal] = []
         var inMacro: [String] = []
