@@ -61,7 +61,7 @@ final class IndexBuilding: Sendable {
         self.build.withLock { $0 = build }
         var writes = 0
         while case .building(let progress) = build.state {
-            // Before it has begun it doesn't know how much there is.
+            // Before the build has begun the total is unknown.
             let hasBegun = progress.total > 0 || thousandths == 0
             if hasBegun, progress.phase.rawValue == phase, progress.done * 1_000 >= thousandths * progress.total {
                 break

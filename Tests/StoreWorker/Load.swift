@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A load much larger than the memory it may take, and how much anonymous memory the process has meanwhile. In a process
-// of its own, where nothing else takes memory.
+// A load much larger than its memory limit, and the anonymous memory of the process meanwhile. In a process of its own,
+// where nothing else takes memory.
 
 import Foundation
 import HornbeamPages
@@ -23,7 +23,7 @@ final class MemoryLoad {
         self.count = count
     }
 
-    /// KiB of anonymous memory at most, beyond what there was before the store was opened: of each phase.
+    /// The most KiB of anonymous memory in each phase, beyond those before the store was opened.
     func run() throws -> [Int] {
         let phases = [try most(of: put), try most(of: scan), try most(of: get)]
         try store.close()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that uses a store as its standard input says, one command a line, and answers each with a line: "ok …" or
-// "error …". Tests start it, talk to it, and kill it. A tree "accounts" holds numbered accounts whose sum never
+// A process that uses a store as its standard input commands, one command a line, and answers each with a line: "ok …"
+// or "error …". Tests start it, talk to it, and kill it. A tree "accounts" holds numbered accounts whose sum never
 // changes.
 
 import Foundation
@@ -236,7 +236,7 @@ extension Worker {
         sigaction(SIGBUS, &action, nil)
     }
 
-    /// The signal that ends a child which was sent SIGBUS.
+    /// The signal that ended a child after it was sent SIGBUS.
     private func endBySignal() throws -> Int32 {
         let child = try fork {
             raise(SIGBUS)
