@@ -37,7 +37,7 @@ struct FolderOrderTests {
             for file in files {
                 guard let own = folders.firstIndex(of: file.folder) else { continue }
                 for (name, line) in file.used {
-                    // A name that several files declare says nothing of its place.
+                    // A name that several files declare doesn't determine its place.
                     guard let paths = owners[name], paths.count == 1, let path = paths.first,
                         let folder = folderOf[path], let place = folders.firstIndex(of: folder), place > own
                     else { continue }

@@ -43,7 +43,7 @@ struct TidyTests {
     @Test("No line is longer than 120 columns")
     func columns() throws {
         for file in try SourceFile.all(in: ["Sources", "Tests", "Examples", "Benchmarks/Sources", "fuzz/Sources"]) {
-            // Golden text is what the macro prints, however wide.
+            // Golden text is the macro's output, however wide.
             guard !file.path.hasSuffix("EntityModelMacroTests.swift") else { continue }
             for (number, line) in file.lines.enumerated() where line.count > 120 {
                 Issue.record("\(file.path):\(number + 1) has \(line.count) columns")
