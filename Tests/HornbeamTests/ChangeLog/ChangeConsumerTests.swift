@@ -78,7 +78,7 @@ struct Unlabelled {
     var code: String
 }
 
-/// No consumer's, with a relation.
+/// A type without a consumer, with a relation.
 @EntityModel
 struct LoggedShelf {
     let id: Int
@@ -93,7 +93,7 @@ extension Database {
         try write { context in for id in ids { try Logged(id: id, code: "c\(id)").save(to: &context) } }
     }
 
-    /// Whether a write notes what it changes.
+    /// Whether a write notes its changes.
     fileprivate func isGathering() throws -> Bool {
         try write { try $0.session.core.capture != nil }
     }
@@ -234,7 +234,7 @@ struct ChangeConsumerTests {
         #expect(try upload.lines() == ["gap 2-5"])
         try upload.acknowledge(through: 5)
         #expect(try upload.lines() == ["6 inserted Logged 6", "7 inserted Logged 7", "8 inserted Logged 8"])
-        // Another bound counts at once.
+        // Another bound applies at once.
         _ = try database.consumer(named: "upload", of: Logged.self, retention: 2)
         #expect(try upload.lines() == ["gap 6-6"])
         _ = try database.consumer(named: "upload", of: Logged.self, retention: 3)
@@ -270,7 +270,7 @@ struct ChangeConsumerTests {
         #expect(try database.changeConsumers().map(\.pending) == [11_000])
         let batch = try #require(try upload.next(limit: 20_000).batch)
         #expect(batch.changes.count == 11_000 && batch.last == 11_000)
-        // Nor once they are gone.
+        // Nor once they are removed.
         try database.unregisterConsumer(named: "upload")
         #expect(try !database.isGathering())
     }
@@ -433,7 +433,7 @@ struct ChangeConsumerTests {
         let nobody = try problems { log, _ in try log.transaction.put(log.tree, [0] + Array("upload".utf8), [7]) }
         #expect(nobody.first == "a consumer of changes is not readable")
         #expect(nobody.dropFirst().allSatisfy { $0 == "the change log has an entry of no consumer" })
-        // A write can't say what it changed: it is refused rather than forgotten, until the consumer has gone.
+        // A write can't record its changes: it is refused rather than forgotten, until the consumer is removed.
         #expect(throws: HornbeamError.self) { try database.put(4) }
         #expect(try database.unregisterConsumer(named: "upload"))
         try database.put(4)
@@ -620,7 +620,7 @@ struct ChangeConsumerTests {
         _ = try await observer.next()
         func load() throws {
             try database.write { context in
-                // Touches and links that are for observers alone.
+                // Touches and links that only observers get.
                 for id in 0..<50 {
                     try SeenChange(id: id, times: 0).save(to: &context)
                     _ = try SeenChange.touch(id, in: &context)
@@ -694,7 +694,7 @@ struct ChangeConsumerTests {
         }
     }
 
-    /// Does what is pending, one batch after the other, and takes account of it in the database itself.
+    /// Handles the pending changes, one batch after the other, and keeps count of them in the database itself.
     private func work(_ consumer: ChangeConsumer, _ database: Database) throws {
         while let batch = try consumer.next(limit: 2).batch {
             try database.write { context in

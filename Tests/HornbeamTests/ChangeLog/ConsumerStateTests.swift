@@ -148,7 +148,8 @@ struct ConsumerStateTests {
         }
         #expect(try both.missed(database) == ["LoggedTag"])
         #expect(try database.check { Issue.record("\($0)") })
-        // Another bound takes more at once; a type that isn't wanted any more isn't told, unless it is wanted again.
+        // Another bound takes more at once; changes of a type no longer wanted aren't delivered, unless it is wanted
+        // again.
         try both.acknowledge(through: try #require(gap(try both.next())).upperBound)
         _ = try database.consumer(named: "both", of: Logged.self, SeenChange.self, retention: 1)
         #expect(try both.missed(database) == ["Logged"])
@@ -219,7 +220,7 @@ struct ConsumerStateTests {
         }
         try file.open([Weighed.self, LoggedTag.self], [.rename("Logged", to: Weighed.self)]) { database in
             let both = try database.consumer(named: "both", of: Weighed.self, LoggedTag.self)
-            // The gap also takes the changes of the other type that were kept.
+            // The gap also takes the kept changes of the other type.
             #expect(try both.missed(database) == ["Weighed", "LoggedTag"])
             #expect(gap(try both.next()) == 2...3)
             try both.acknowledge(through: 3)
@@ -233,7 +234,7 @@ struct ConsumerStateTests {
             var consumer = StoredConsumer(number: 3)
                 .wanting(ChangeWish(types: ["Logged", "LoggedTag"], links: true, limit: 4))
             (consumer.acknowledged, consumer.first, consumer.next) = (2, gap ? 7 : 3, 9)
-            // As format 2, with another first byte and without the note's two bytes.
+            // Like format 2, with another first byte and without the note's two bytes.
             var bytes = consumer.bytes
             bytes[0] = 1
             bytes.removeSubrange(37..<39)
@@ -258,7 +259,7 @@ struct ConsumerStateTests {
         try damaged.put(tree, key, [0xFF])
         try damaged.commit()
         for id in 2...4 { try database.put(id) }
-        // The unreadable change may be of the other type, though that type had none.
+        // The unreadable change may be of the other type, although that type had none.
         #expect(try both.missed(database) == ["Logged", "LoggedTag"])
         try both.acknowledge(through: 1)
         #expect(ids(try both.next()) == [2, 3, 4])

@@ -82,7 +82,7 @@ struct AsyncWriteTests {
             }
         }
 
-        /// Lets the medium go on once all closures have run, though none is durable.
+        /// Releases the medium once all closures have run, although none is durable.
         func release(after count: Int, _ look: () -> Void = {}) async throws {
             for _ in 0..<10_000 where ran.load(ordering: .relaxed) < count {
                 try await Task.sleep(for: .milliseconds(1))

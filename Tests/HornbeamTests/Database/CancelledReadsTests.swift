@@ -46,8 +46,8 @@ struct CancelledReadsTests {
         }
     }
 
-    /// Runs a read until its first row is looked at, cancels its task, and lets it go on.
-    /// - Returns: how many rows it looked at.
+    /// Runs a read until it reads its first row, cancels its task, and lets it continue.
+    /// - Returns: the number of rows it read.
     private func rowsUntilCancelled(_ body: @escaping @Sendable (Context) throws -> Int) async throws -> Int {
         Gate.passed.store(0, ordering: .relaxed)
         Gate.isWatched.store(true, ordering: .relaxed)

@@ -173,7 +173,7 @@ struct CooperativeThreadTests {
                 continuation.resume()
             }
         }
-        // Many times what threads for tasks there are.
+        // Many times as many as there are task threads.
         let count = 8 * ProcessInfo.processInfo.activeProcessorCount
         let counts = Counts()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -192,11 +192,11 @@ struct CooperativeThreadTests {
                     _ = try await lists.next()
                     counts.seen.add(1, ordering: .relaxed)
                     counts.begun.add(1, ordering: .relaxed)
-                    // Comes only once a write has ended.
+                    // Runs only once a write has ended.
                     _ = try await lists.next()
                 }
             }
-            // All of them wait, for the write or for its end, but for the reads, and yet others get their turn.
+            // All of them wait, for the write or for its end, except the reads, and yet others get their turn.
             while counts.begun.load(ordering: .relaxed) < 3 * count || counts.reads.load(ordering: .relaxed) < count {
                 try await Task.sleep(for: .milliseconds(1))
             }

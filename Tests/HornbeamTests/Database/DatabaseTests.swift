@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Databases: transactions that hold wholly or not at all, contexts that end with them, files that are reopened.
+// Databases: transactions that apply wholly or not at all, contexts that end with them, files that are reopened.
 
 import Foundation
 import Hornbeam
@@ -14,7 +14,7 @@ struct DatabaseTests {
         try Database.inMemory(models: User.self, Chat.self, Message.self, Attachment.self)
     }
 
-    /// Runs `body` with a path in a folder that goes away afterwards.
+    /// Runs `body` with a path in a folder that is removed afterwards.
     private func withPath(_ body: (String) throws -> Void) throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -236,7 +236,7 @@ struct DatabaseTests {
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appending(path: "test.hornbeam").path
         let database = try Database(at: path, models: User.self)
-        /// Opens what a crash right now would leave of the file.
+        /// Opens the file that a crash right now would leave.
         func survivors(_ name: String) throws -> [String] {
             let copy = folder.appending(path: name).path
             try FileManager.default.copyItem(atPath: path, toPath: copy)
@@ -249,8 +249,8 @@ struct DatabaseTests {
         try writeNow()
         #expect(try survivors("1") == ["default"])
         func writeNoneNow() throws { try database.write(durability: .none, save("none")) }
-        // A checkpoint in the background, when nothing happens for a second, makes it durable after all: on a machine
-        // too busy to look before that, look again.
+        // A checkpoint in the background, after a second without commits, makes it durable after all: if the machine is
+        // too busy for a look before that, look again.
         var isLost = false
         for attempt in 0..<20 where !isLost {
             try writeNoneNow()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the typed API name what is wrong, where, and what to do.
+// Errors of the typed API name the mistake, its place, and the remedy.
 
 import Testing
 

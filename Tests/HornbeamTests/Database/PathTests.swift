@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths that name no file, or a file that must not be written over, given to every function that takes a path.
+// Paths that name no file, or a file that must not be overwritten, given to every function that takes a path.
 
 import Foundation
 import HornbeamHandKept
@@ -99,7 +99,7 @@ struct PathTests {
         #expect(await code { try Self.backUp(database, "/dev/null") } == .invalid)
         #expect(try folder.names() == before)
         #expect(try folder.read("text") == "precious")
-        // Opening neither makes a store behind a link nor turns another file into a store.
+        // Opening neither makes a store at the target of a link nor turns another file into a store.
         for name in ["text", "link", "dangling", "fifo"] {
             let code = await code { _ = try Database(at: folder.path(name), models: Leaf.self) }
             #expect(code == .notAStore || code == .invalid, "\(name)")

@@ -23,7 +23,7 @@ struct UpkeepTests {
         return database
     }
 
-    /// Posts 0 to 9 have the same size after each write, and all tags are as many as posts.
+    /// Posts 0 to 9 have the same size after each write, and there are as many tags as posts.
     private func save(_ size: Int, _ database: Database) throws {
         try database.write(durability: .none) { (context) throws in
             for id in 0..<10 { try post(id, size).save(to: &context) }
@@ -87,7 +87,7 @@ struct UpkeepTests {
         }
         #expect(failure.withLock { $0 } == nil)
         #expect(reports.load(ordering: .relaxed) > 0)
-        // It may be asked without any code: nothing was missed.
+        // It may be queried without any code: nothing was missed.
         let copy = try open("copy.hornbeam")
         #expect(try copy.isWhole())
         try await copy.read { (context) throws in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The description's blocks that need a model of their own: merge strategies that a type has in place of the defaults, a
+// The description's blocks that need a model of their own: merge strategies of a type in place of the defaults, a
 // cascade along a to-one relation, a search of a list.
 
 import Hornbeam
@@ -53,7 +53,7 @@ extension Patched {
         Patched.patch
     }
 
-    /// Only the profile, where `patch` has all that is optional.
+    /// Patches only the profile, while `patch` patches all optional properties.
     static var fragmentMergeStrategy: MergeStrategy<Self> {
         MergeStrategy(
             .patch(\.profile)

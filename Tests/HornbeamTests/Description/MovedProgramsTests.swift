@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spellings of the described model's programs beyond its document: declarations that they have, and values, names and
-// arrays that they pass.
+// Spellings in programs of the described model that its document doesn't have: declarations, values, names and arrays.
 
 import FoundationEssentials
 import HornbeamTestSupport

@@ -23,7 +23,7 @@ private struct Lodge: Codable {
     @Relationship() var head: Lodger?
 }
 
-/// As the document has it, in Swift 6 mode.
+/// As in the document, in Swift 6 mode.
 extension MergeStrategy {
     fileprivate static func filling<Entity, Value>(
         _ keyPath: WritableKeyPath<Entity, Value?>
@@ -198,7 +198,7 @@ struct MovedQueriesTests {
     }
 }
 
-/// Notes what its coder says of relations.
+/// Records its coder's strategies for relations.
 private struct Note: Codable {
     var encoding: String?
     var decoding: Int?

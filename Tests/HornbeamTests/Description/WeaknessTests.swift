@@ -46,7 +46,7 @@ extension CollisionResolver where Entity == Login {
 }
 
 extension Context {
-    /// How many entries an index has in all.
+    /// The total number of an index's entries.
     fileprivate func entries<Entity: EntityModelProtocol>(_ index: String, of _: Entity.Type) throws -> UInt64? {
         let core = try session.core
         let indexes = try core.store(Entity.entityName).type.indexes
@@ -59,7 +59,7 @@ extension Context {
 }
 
 extension Database {
-    // The forms that block, also where others could be awaited.
+    // The blocking forms, even if the others could be awaited.
 
     fileprivate func save(_ entity: some EntityModelProtocol) throws { try write { try entity.save(to: &$0) } }
     fileprivate func look(_ body: (Context) throws -> Void) throws { try read(body) }
@@ -117,7 +117,7 @@ struct WeaknessTests {
         try Paper(1, code: "a", place: "x").save(to: &context)
         let error = #expect(throws: HornbeamError.self) { try Paper(2, code: "b", place: "x").save(to: &context) }
         #expect(error?.code == .uniqueViolation)
-        // No ghost has the code.
+        // No leftover entry has the code.
         try Paper(3, code: "b", place: "y").save(to: &context)
         #expect(try context.papers(\.code == "b") == [3])
         #expect(try context.isWhole())

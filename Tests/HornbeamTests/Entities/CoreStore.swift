@@ -46,7 +46,7 @@ final class CoreStore {
         }
     }
 
-    /// Gives up what was not committed.
+    /// Discards uncommitted changes.
     func rollBack() throws {
         core.transaction.abort()
         let transaction = try store.beginWrite()

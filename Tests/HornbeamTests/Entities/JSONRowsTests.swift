@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of JSON: exact both ways, and errors that say what is wrong with which property.
+// Lines of JSON: exact both ways, and errors that name the property and its mistake.
 
 import Foundation
 import HornbeamPages

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of types: every kind of type that `@EntityModel` takes, by itself, optional, in arrays, in arrays with nil
+// A table of types: every kind of type accepted by `@EntityModel`, by itself, optional, in arrays, in arrays with nil
 // and nested in `Codable` types. Saved values come back from the closed file, from exported lines and from `Deleted`.
 
 import Foundation
@@ -19,7 +19,7 @@ private struct Size: RawRepresentable, Codable, Hashable, Sendable { let rawValu
 private struct Point: Codable, Hashable { var x: Int, y: Double?, words: Set<Word> = [] }
 private enum Figure: Codable, Hashable { case point, circle(radius: CGFloat) }
 
-/// All shapes of a type within a `Codable` one.
+/// All forms of a type within a `Codable` one.
 private struct Nested<Base: Codable & Hashable & Sendable>: Codable, Hashable {
     var one: Base
     var optional: Base?
@@ -28,7 +28,7 @@ private struct Nested<Base: Codable & Hashable & Sendable>: Codable, Hashable {
     var optionalGaps: [Base?]?
 }
 
-/// A model whose properties are all shapes of one type.
+/// A model whose properties are all forms of one type.
 private protocol Shaped: EntityModelProtocol, Equatable where ID == Int {
     associatedtype Base: Codable & Hashable & Sendable
     init(
@@ -335,7 +335,7 @@ private struct Listed: Shaped {
     var nested: Nested<[Int]>
 }
 
-/// Has a model whose types the macro can't write: they aren't in its source, or its extension doesn't see them.
+/// A model with types that the macro can't write: they aren't in its source, or its extension doesn't see them.
 private enum Outer {
     enum Kind: String, Codable { case plain, fancy }
 
@@ -369,7 +369,7 @@ struct PropertyTypesTests {
         ]
     }
 
-    /// Saves the entities, and compares them with those read back from every form that they can have in a file.
+    /// Saves the entities, and compares them with those read back from each of their forms in a file.
     private func check<Model: EntityModelProtocol & Equatable>(_ entities: [Model]) throws where Model.ID == Int {
         let folder = try TemporaryFolder()
         defer { folder.keep() }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When an entity was first saved and how often it was changed, of types that ask for it: they only grow, can
+// When an entity was first saved and how often it was changed, for types that ask for it: these values only grow, can
 // be filtered, sorted and indexed by, and cost nothing elsewhere.
 
 import Foundation
@@ -90,7 +90,7 @@ struct StoredMetadataTests {
             let now = try state(database, 1)
             #expect(now.version == expected && now.created == created, "step \(place)")
         }
-        // Another life has another beginning.
+        // A new life has a new beginning.
         try database.write { context in
             _ = try Revised.query(1).delete(from: &context)
             try Revised(id: 1, name: "c").save(to: &context)
@@ -106,7 +106,7 @@ struct StoredMetadataTests {
     @Test("filters and sorts by metadata use their indexes, also in statements")
     func indexed() throws {
         let database = try Database.inMemory(models: Revised.self)
-        // First those behind: the order of creation is another than that of ids.
+        // The last ones are saved first: the order of creation differs from that of ids.
         try database.write { context in
             for id in 10..<20 { try Revised(id: id, kind: id % 2, name: "0").save(to: &context) }
         }

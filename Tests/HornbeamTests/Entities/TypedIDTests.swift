@@ -25,7 +25,7 @@ private struct Writer: Codable {
     @Relationship(inverse: \.writer) var novels: [Novel]?
 }
 
-/// As `Novel` was before its ids had a type of their own.
+/// `Novel` before its ids had a type of their own.
 private enum Plain {
     @EntityModel
     struct Novel {

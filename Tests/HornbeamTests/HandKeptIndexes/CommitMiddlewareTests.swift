@@ -148,7 +148,7 @@ struct CommitMiddlewareTests {
         database.keep(indexes.starred, where: \.isStarred)
         database.keep(indexes.byGenre, by: \.genre)
         try database.write { context in
-            // The author may come behind the book.
+            // The author may be saved after the book.
             try LibraryBook(id: "a", genre: "x", isbn: "1", authorID: "A", isStarred: true).save(to: &context)
             try LibraryBook(id: "b", genre: "x", isbn: "2", authorID: "A").save(to: &context)
             for id in ["A", "B"] { try LibraryAuthor(id: id).save(to: &context) }

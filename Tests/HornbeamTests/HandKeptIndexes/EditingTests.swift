@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hooks around single edits, and edits while what is edited is gone through.
+// Hooks around single edits, and edits during an iteration over the edited entities.
 
 import HornbeamHandKept
 import HornbeamTestSupport

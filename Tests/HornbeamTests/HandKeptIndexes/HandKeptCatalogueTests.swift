@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hand-kept indexes as the file has them: declared, listed, refused, renamed with their types, dropped, checked, and
-// cut short by a crash.
+// Hand-kept indexes in the file: declared, listed, refused, renamed with their types, dropped, checked, and cut short
+// by a crash.
 
 import Foundation
 import HornbeamHandKept
@@ -13,7 +13,7 @@ import Testing
 @testable import HornbeamEngine
 @testable import HornbeamMapReduce
 
-/// A declaration of one index.
+/// The declaration of an index.
 private struct Just<Index: HandKeptIndex>: IndexesType {
     private let index: Index?
 
@@ -160,7 +160,7 @@ struct HandKeptCatalogueTests {
             #expect(try context[byWriter]["A"].ids == ["a"])
             #expect(try context[OrderedIDIndex<LaterVolume>("allBooks")].ids == ["a"])
         }
-        // They still follow deletions.
+        // Deletions still update them.
         try database.write { context in try LaterWriter.delete(id: "A", from: &context) }
         #expect(try database.read { try $0[byWriter].isEmpty })
         #expect(try database.isSound())
@@ -195,7 +195,7 @@ struct HandKeptCatalogueTests {
             try write.commit()
             var problems: [String] = []
             try database.check { problems.append($0) }
-            // All of it can be made whole again.
+            // All of it can be repaired.
             for index in try database.registeredIndexes() { try database.repair(handKept: index.name) }
             #expect(try database.isSound())
             return problems
@@ -281,7 +281,7 @@ struct HandKeptCatalogueTests {
     @Test("a crash at any call leaves entities and indexes as one of the writes left them", .seeded)
     func crashes() throws {
         let start = try SimulatedDisk()
-        // Without the indexes, so that their making may be cut short too.
+        // Without the indexes, so that their creation may be cut short too.
         try LibraryTables.open(start, declares: false).close()
         var seen: Set<[String]> = []
         try SimulatedDisk.crashAtEveryCall(of: start.killedImage(), live) { image, done, place in

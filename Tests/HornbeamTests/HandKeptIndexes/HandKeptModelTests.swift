@@ -33,14 +33,14 @@ private struct Shelves: Equatable {
         byAuthor[author] = nil
     }
 
-    /// - Parameter place: where the group's list is.
+    /// - Parameter place: the place of the group's list.
     static func prune(_ groups: inout [String: [String]]) { groups = groups.filter { !$0.value.isEmpty } }
 }
 
 @Suite("Hand-kept indexes against arrays, dictionaries and sets")
 struct HandKeptModelTests {
     private func place(_ count: Int, _ random: inout SeededGenerator) -> Int {
-        // Mostly the same one, where room runs out.
+        // Mostly the same place, so that its room runs out.
         random.oneIn(2) ? count / 2 : random.below(count + 1)
     }
 

@@ -76,8 +76,8 @@ enum LibraryTables {
         return database
     }
 
-    /// A database with books of these ids, in all indexes: in the list in this order, each by an author and of a genre
-    /// of its own, with its id as its number, and starred.
+    /// A database with books with these ids, in all indexes: in the list in this order, each by an author and in a
+    /// genre of its own, with its id as its number, and starred.
     static func filled(_ ids: String...) throws -> Database {
         let database = try inMemory()
         try database.write { context in

@@ -126,7 +126,7 @@ struct ListedQueriesTests {
                 shelf: random.oneIn(2) ? nil : random.below(5))
         }
         let database = try database(entities)
-        // Short ones and long ones, with what is there several times.
+        // Short ones and long ones, with repeated ids.
         var lists: [String: [Int]] = [:]
         for (name, count) in [("all", 3_000), ("case", 1_200), ("topic", 60), ("starred", 900)] {
             lists[name] = (0..<count).map { _ in random.below(2_000) }
@@ -175,7 +175,7 @@ struct ListedQueriesTests {
 
     // MARK: Rows read
 
-    /// A list of 20,000 in the opposite order, of years that come 100 times.
+    /// A list of 20,000 in the opposite order, with each year 100 times.
     private func long() throws -> Database {
         let database = try database(
             (0..<20_000).map { id in
@@ -307,7 +307,7 @@ struct ListedQueriesTests {
             #expect(try context.shelves.starred.query().resolve().map(\.id) == [5, 6])
             return try context.shelves.all.query().limit(2)
         }
-        // It is a value as any query, good in later transactions too.
+        // It is a value like any query, valid in later transactions too.
         let found = try await database.read { context in try query.resolve(in: context).map(\.id) }
         #expect(found == [4, 2])
         var results = database.observe(query).makeAsyncIterator()

@@ -48,7 +48,7 @@ struct AllKindsBuildTests {
         #expect(phases.withLock { $0 } == [.reading, .loading, .catchingUp])
         try expectAgreement(database, ready: [name], "built")
         #expect(try database.isWhole())
-        // It follows from now on.
+        // It is kept up to date from now on.
         try random.withLock { random in
             try database.write { (context) throws in
                 for _ in 0..<60 { try AllKinds.edit(&context, &random, of: 320) }
@@ -67,7 +67,7 @@ struct AllKindsBuildTests {
     private static let limits = BackgroundBuilder.Limits(
         threads: 1, runSize: 900, sliceSize: 600, rowsAtOnce: 8, catchUpRows: 4)
 
-    /// A file with entities, and with lists, which nothing can build.
+    /// A file with entities, and with lists, which no code can build.
     private func image() throws -> DiskImage? {
         let disk = try SimulatedDisk()
         let database = try AllKinds.openBare(disk)
@@ -192,7 +192,7 @@ struct AllKindsBuildTests {
         }
     }
 
-    /// Nobody can ask what isn't complete, or is of another version.
+    /// An incomplete index, or one of another version, can't be queried.
     private func expectRefusal(
         _ database: Database, _ indexes: RecordingIndexes, _ names: Set<String>, _ place: Comment
     ) throws {

@@ -198,7 +198,7 @@ enum AllKinds {
         return model
     }
 
-    /// The answers that aren't what the entities say.
+    /// The answers that disagree with the entities.
     static func differences(_ answers: [String: [Int]], _ context: Context) throws -> [String] {
         let tracks: [Recording] = try context.all()
         // Asked from the other side of the relation.

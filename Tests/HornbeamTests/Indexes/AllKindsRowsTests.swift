@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All kinds of indexes under what a program does with them: writes that fail, reads in the middle of writes, reads that
-// last, indexes that go while they are read.
+// All kinds of indexes in a program's life: writes that fail, reads in the middle of writes, long reads, indexes
+// dropped while they are read.
 
 import Foundation
 import HornbeamHandKept
@@ -65,7 +65,7 @@ struct AllKindsRowsTests {
         #expect(try database.version == version)
         #expect(try feed.poll() == nil)
         #expect(try database.isWhole())
-        // It hears of the next one, and of that alone.
+        // It gets the next one, and only that.
         try database.write { try track(20).save(to: &$0) }
         let changes = try #require(try feed.poll())
         #expect(changes.inserted(Recording.self) + changes.updated(Recording.self) == [20])
@@ -140,7 +140,7 @@ struct AllKindsRowsTests {
         try database.read { (context) throws in
             let before = try AllKinds.answers(context)
             var seen: [Int] = []
-            /// Drops the index with the third one, and has another program's work follow at once.
+            /// Drops the index with the third one, and then lets another program work at once.
             func step(_ id: Int) throws {
                 seen.append(id)
                 guard seen.count == 3 else { return }

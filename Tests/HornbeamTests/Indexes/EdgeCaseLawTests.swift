@@ -9,7 +9,7 @@ import Testing
 
 @testable import Hornbeam
 
-/// Values with what is to be said of them.
+/// Values with their expected answers.
 struct EdgeCase: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let run: @Sendable () throws -> Void
@@ -102,7 +102,7 @@ private struct EdgeLaw<Content: EdgeValue> {
         all.append((.greaterOrEqual(value), { $0.map { $0 >= rank } ?? false }))
     }
 
-    /// The class of what any array has in it.
+    /// The class of the elements of any array.
     private var some: Int? { classes.firstIndex { $0.contains(.some) } }
 
     private func expected(
@@ -110,7 +110,7 @@ private struct EdgeLaw<Content: EdgeValue> {
     ) -> [Int] {
         func ranks(_ stored: Stored) -> [Int?] {
             let values = kind.values(stored.entity)
-            // The first is the entity's own, or nil where the kind has none of it.
+            // The first is the entity's own, or nil if the kind has none of it.
             return values.enumerated().map { place, value in place < 2 ? value.map { _ in stored.rank } ?? nil : some }
         }
         let passing = stored.filter { ranks($0).contains(where: holds) }
@@ -144,7 +144,7 @@ private struct EdgeLaw<Content: EdgeValue> {
         }
         #expect(try database.check { Issue.record("\($0)") })
         try untouched(database, stored)
-        // Without the last of each, every kind has lost it.
+        // Without the last entity of each, every kind has lost it.
         let gone = stored.suffix(stored.count / 2)
         try database.write { (context) throws in
             _ = try Entity.query(gone.map(\.entity.id)).delete(from: &context)

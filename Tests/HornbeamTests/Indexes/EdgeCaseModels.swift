@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An entity that has one value in a property for each kind of index, and what each kind says of a question about it.
+// An entity that has one value in a property for each kind of index, and each kind's answer to a question about it.
 
 import Foundation
 import HornbeamHandKept
@@ -13,7 +13,7 @@ import Testing
 
 protocol EdgeValue: IndexKey, Codable, Comparable, Hashable {
     var mapKey: MapKey { get }
-    /// Any value, for keys where there must be one.
+    /// Any value, for keys that must have one.
     static var some: Self { get }
 }
 
@@ -33,7 +33,7 @@ extension String: EdgeValue {
 }
 
 extension Decimal: EdgeValue {
-    /// There are no decimals among the keys of map indexes.
+    /// The keys of map indexes have no decimals.
     var mapKey: MapKey { .null }
     static var some: Decimal { 1 }
 }
@@ -150,7 +150,7 @@ struct EdgeKind<Content: EdgeValue> {
                 _ condition: (ElementProxy<Content>) -> ElementPredicate<Content>
             ) throws -> [Int] {
                 let found = try Entity.filter(.any(path, condition)).sorted(by: \.id).ids(in: context)
-                // The same said by rows of elements.
+                // The same answers from rows of elements.
                 let rows = try Entity.query().unnest(path).filter(condition).resolve(in: context)
                 #expect(Set(rows.map(\.entity.id)) == Set(found), "\(name) \(question)")
                 #expect(try Entity.query().unnest(path).filter(condition).count(in: context) == rows.count)
@@ -210,7 +210,7 @@ struct EdgeKind<Content: EdgeValue> {
     private static var map: Self {
         Self(name: "map", values: { [$0.plain] }) { question, context in
             let query = byMap.query()
-            // They come before all values, and are no less than these.
+            // They come before all values, and are not less than these.
             let nulls = try query.key(.null).count(in: context)
             func sources(_ query: MapQuery<Entity, NoValue, CountReducer<NoValue>>) throws -> [Int] {
                 try query.resolve(in: context).map(\.source)
@@ -278,7 +278,7 @@ struct EdgeKind<Content: EdgeValue> {
         }
     }
 
-    /// - Parameter isLong: whether there are values too long for keys that can't be cut.
+    /// - Parameter isLong: whether some values are too long for keys that can't be cut.
     static func all(isLong: Bool) -> [Self] {
         var kinds = [
             property("scan", \.plain, \.plain.desc), property("@Index", \.indexed, \.indexed.desc),

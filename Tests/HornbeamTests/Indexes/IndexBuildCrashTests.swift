@@ -86,7 +86,7 @@ struct IndexBuildCrashTests {
                 words.append(index.version)
             }
         }
-        // Nobody can ask what isn't complete.
+        // An incomplete index can't be queried.
         if !words.contains("2") {
             let error = #expect(throws: HornbeamError.self, place) {
                 try database.read { context in try postsByTag("2").query().count(in: context) }

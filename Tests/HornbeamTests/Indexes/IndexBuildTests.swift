@@ -102,7 +102,7 @@ struct IndexBuildTests {
                 try postsByTag().query().grouped().resolve(in: context)
                     == reference.query().grouped().resolve(in: context))
         }
-        // It follows from now on.
+        // It is kept up to date from now on.
         try random.withLock { try disturb(database, &$0, upTo: 50) }
         #expect(try database.isWhole())
         #expect(try database.registeredIndexes().map(\.state) == [.current, .current])
@@ -242,7 +242,7 @@ struct IndexBuildTests {
             try database.close()
         }
         #expect(openings > 3)
-        // Once in memory, it may be once again: the last run is.
+        // Each row is computed at most twice, plus, at each opening, those of the last run, which was only in memory.
         #expect(counter.count < 2 * (400 + 300) + openings * 2 * 200)
     }
 
@@ -394,7 +394,7 @@ struct IndexBuildTests {
         let both = try Database.inMemory(models: TaggedPost.self, TaggedNote.self, indexes: [postsByTag()])
         #expect((both.build(other).failure as? HornbeamError)?.code == .indexMismatch)
         #expect(try both.registeredIndexes().map(\.entity) == ["TaggedPost"])
-        // A name ends as a build's would.
+        // A name with the ending of a build's name.
         let hidden = MapIndex("byTag\u{1}", version: "1") { (_: TaggedPost, _: inout MapEmitter<NoValue>) in }
         let invalid = #expect(throws: HornbeamError.self) { try database.register(hidden) }
         #expect(invalid?.code == .invalid)

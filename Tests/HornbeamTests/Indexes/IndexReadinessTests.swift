@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries of registered indexes that can't be answered say why and what to do; a remembered record of the catalogue is
-// never used for another state.
+// Queries of registered indexes that can't be answered fail with the reason and the remedy; a cached record of the
+// catalogue is never used for another state.
 
 import Foundation
 import HornbeamPages

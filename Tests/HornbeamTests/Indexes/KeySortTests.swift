@@ -26,7 +26,7 @@ struct KeySortTests {
     private static func buffer(_ entries: [Entry]) -> EntryBuffer {
         var buffer = EntryBuffer()
         for entry in entries {
-            // A key that is taken back leaves nothing.
+            // A key that is removed leaves nothing.
             buffer.keys.bytes += [1, 2, 3]
             buffer.removeWritten()
             buffer.keys.bytes += entry.key
@@ -52,7 +52,7 @@ struct KeySortTests {
                         // Integers, few and many different ones.
                         case 0: [1, 0x80, 0, 0, 0] + random.bytes(4)
                         case 1: [UInt8(random.below(7))]
-                        // Anything, of any length, where one may be the beginning of another.
+                        // Any bytes, of any length, some of them the beginning of others.
                         case 2: random.bytes(random.below(40))
                         case 3: shared + random.bytes(random.below(12))
                         // Equal for many bytes, and then zeros, which heads are filled with.
@@ -68,7 +68,7 @@ struct KeySortTests {
                 let expected = entries.sorted(by: Self.precedes)
                 #expect(sorted.map(\.key) == expected.map(\.key), "\(count) of kind \(kind)")
                 #expect(sorted.map(\.number) == expected.map(\.number), "\(count) of kind \(kind)")
-                // Values stay with their keys; entries that are equal in both may come either way.
+                // Values stay with their keys; entries that are equal in both may come in either order.
                 let (found, given) = (Set(sorted.map(\.description)), Set(entries.map(\.description)))
                 #expect(found == given)
             }

@@ -27,7 +27,7 @@ struct KilledBuildTests {
         #expect(try WorkerProcess().ask("index \(path)") == "unregistered(missed: 0)")
     }
 
-    /// - Parameter killed: how often. A build that has all rows may be done before it can be killed.
+    /// - Parameter killed: the number of kills. A build that has all rows may be done before it can be killed.
     private func expectState(_ worker: WorkerProcess, _ path: String, killed: Int) throws {
         let state = try worker.ask("index \(path)")
         switch killed {

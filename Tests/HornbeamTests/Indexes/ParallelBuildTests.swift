@@ -76,7 +76,7 @@ struct ParallelBuildTests {
         let found = errors.withLock { $0 }
         #expect(found.keys.elementsEqual([.invalid]) && found.values.allSatisfy { $0 >= count }, "\(found)")
         #expect(try database.read { try writing.query().count(in: $0) } == count)
-        // It was only for the time of the registering.
+        // It was needed only during the registration.
         DispatchQueue.concurrentPerform(iterations: 16) { _ in
             #expect(throws: Never.self) { try database.write { _ in } }
         }

@@ -390,7 +390,7 @@ struct RegisteredIndexTests {
         let file = try MigratedFile([old]) { store in
             for id in 0..<50 { try store.save("Paper", [.int(Int64(id)), .string("n")]) }
         }
-        // An index of the old type, as another program has left it.
+        // An index with the old type, as another program has left it.
         let stored = StoredIndex(
             name: "byName", identity: [UInt8](repeating: 7, count: 16),
             record: StoredIndex.Record(

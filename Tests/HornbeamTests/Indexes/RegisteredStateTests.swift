@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registered indexes beside what may leave them behind: columns that go and come back, rows that can't be read any
-// more, and commits that fail while others register.
+// Registered indexes and the events that can outdate them: columns dropped and added again, rows that become
+// unreadable, and commits that fail while others register.
 
 import Foundation
 import Glibc

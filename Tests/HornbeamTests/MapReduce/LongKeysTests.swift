@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of map indexes that are too long for a tree: no save is refused, and every query gives what a list of rows
-// gives. Some keys differ only behind the part that is kept of them, and some end just there.
+// Keys of map indexes that are too long for a tree: no save is refused, and every query gives the result of a list of
+// rows. Some keys differ only after the part that is kept, and some end exactly there.
 
 import HornbeamKeys
 import HornbeamPages

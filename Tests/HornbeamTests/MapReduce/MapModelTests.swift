@@ -69,7 +69,7 @@ private func index<Reduce: Reducer>(
     }
 }
 
-/// Order matters to it, and it is large where there are many.
+/// It depends on order, and is large if there are many.
 private struct Trail: Reducer {
     typealias Value = Int
     var name: String { "trail" }
@@ -274,7 +274,7 @@ struct MapModelTests {
         #expect(found.map(\.value) == groups.map { reduce($0.rows) })
         let part = try grouped.descending().offset(1).limit(2).resolve(in: context)
         #expect(part.map(\.key) == groups.reversed().dropFirst().prefix(2).map(\.key))
-        // The groups go backwards, the rows of each don't.
+        // The groups are reversed, but not the rows of each.
         #expect(part.map(\.value) == groups.reversed().dropFirst().prefix(2).map { reduce($0.rows) })
         #expect(try grouped.count(in: context) == groups.count)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entities and indexes of the tests of map/reduce indexes, and a list of rows that does by hand what an index does.
+// Entities and indexes for the tests of map/reduce indexes, and a list of rows as a model of an index.
 
 import Foundation
 import HornbeamTestSupport
@@ -19,7 +19,7 @@ struct TaggedPost: Equatable {
     var day: [Int] = []
 }
 
-/// An entity whose id is no row id.
+/// An entity whose id isn't a row id.
 @EntityModel
 struct TaggedNote: Equatable {
     let id: String

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Indexer protocol's document, rule by rule and block by block, and the rows that the project's table of features
-// has for it: each test is named after its row.
+// The Indexer protocol's document, rule by rule and block by block, with its rows in the project's table of features:
+// each test is named after its row.
 
 import Foundation
 import HornbeamTestSupport
@@ -196,7 +196,8 @@ struct MapReduceDocumentTests {
             #expect(rows.map { $0.target(TaggedNote.self) } == ["b", "c", "gone"])
             #expect(rows.allSatisfy { $0.source == "a" && $0.target(TaggedPost.self) == nil })
         }
-        // Another content shows without the index; a target that goes leaves the row; a source takes its rows along.
+        // A target's changed content is visible without the index; deleting a target leaves the row; deleting a source
+        // removes its rows.
         try database.write { (context) throws in
             try TaggedNote(id: "b", text: "new").save(to: &context)
             _ = try TaggedNote.query("c").delete(from: &context)
@@ -297,7 +298,7 @@ struct MapReduceDocumentTests {
             #expect(try index.query().prefix("foo").grouped().resolve(in: context).map(\.key) == ["foo", "foobar"])
             #expect(try index.query().prefix("foo").offset(1).limit(1).resolve(in: context).map(\.key) == ["foobar"])
             #expect(try index.query().prefix(["foo"]).count(in: context) == 4)
-            // Page by page, also while rows come and go before the page.
+            // Page by page, also while rows before the page are added and removed.
             for query in [index.query(), index.query().descending(), index.query().prefix(["foo"])] {
                 var pages: [MapKey] = []
                 var cursor: MapCursor?

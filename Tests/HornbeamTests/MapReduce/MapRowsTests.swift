@@ -13,7 +13,7 @@ import Testing
 
 private typealias BySize = MapIndex<TaggedPost, Int, DeviationReducer<Int>>
 
-/// By a number that no two posts have.
+/// By a number that no two posts share.
 private func postsBySize() -> BySize {
     MapIndex("bySize", version: "1", reducer: .stddev()) { (post: TaggedPost, emit: inout MapEmitter<Int>) in
         emit(key: .int(post.size), value: post.size)
@@ -26,7 +26,7 @@ private func postsByGroup() -> MapIndex<TaggedPost, Int, IntegerSumReducer<Int>>
     }
 }
 
-/// An index of the same name as another code, or another library, has left it: without any row.
+/// An index of the same name as left by other code, or another library: without any row.
 private struct LeftIndex: RegisteredIndex {
     let registration: IndexRegistration
 
@@ -162,7 +162,7 @@ struct MapRowsTests {
                     ["foo", "be\u{301}t"], ["foo", "c"], ["foo", "ca"], ["foo", "c\u{30A}"], ["foo", "c\u{30A}", 2],
                     ["foo", "x", "bar"],
                 ])
-            // An accent of its own, which no letter has with it: the bytes of one are the beginning of the other's.
+            // An accent that doesn't compose with its letter: the letter's bytes are the beginning of the other's.
             #expect(try found(["foo"], "c") == [["foo", "c"], ["foo", "ca"]])
             #expect(try found(["foo", "x"], "b") == [["foo", "x", "bar"]])
             #expect(try found([["foo"]], "b") == [[["foo"], "bar"]])
@@ -195,7 +195,7 @@ struct MapRowsTests {
             #expect(try index.query().from(nil).count(in: context) == 9)
             #expect(try index.query().from(rows[3].cursor).after(nil).count(in: context) == 9)
         }
-        // The row may have gone.
+        // The row may be deleted.
         let gone = try database.read { try index.query().resolve(in: $0)[3].cursor }
         try database.write { _ = try TaggedPost.query(3).delete(from: &$0) }
         try database.read { (context) throws in
@@ -239,7 +239,7 @@ struct MapRowsTests {
         #expect(counter.count >= 5)
         #expect(try database.read { try index.query().key("é").count(in: $0) } == 5)
         #expect(try database.isWhole())
-        // The same again: nothing is built.
+        // Once more: nothing is built.
         let calls = counter.count
         try database.register(index)
         #expect(counter.count == calls)

@@ -123,7 +123,7 @@ struct ReducerTests {
         #expect(abs(estimate - Double(count)) <= max(1, 0.2 * Double(count)))
     }
 
-    /// Forgets what it has seen where it combines.
+    /// Forgets its earlier values when it combines.
     private struct Forgetful: Reducer {
         typealias Value = Int
         var name: String { "forgetful" }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reducer that folds values in their stored form gives what its own functions give: every reducer of the library,
-// over every type of numbers, extremes and NaN among the values, for whole indexes and for parts of them.
+// A reducer that folds values in their stored form gives the results of its own functions: every reducer of the
+// library, over every type of numbers, with extremes and NaN among the values, for whole indexes and for parts of them.
 
 import Foundation
 import HornbeamKeys
@@ -20,7 +20,7 @@ private struct Reading {
     var isMissing = false
 }
 
-/// A number with an order of its own, which its stored form doesn't tell.
+/// A number with an order of its own, which differs from its stored form's.
 private struct Reversed: IndexKey, Comparable, Equatable {
     let number: Int
     static var columnType: ColumnType { .int64 }
@@ -101,7 +101,7 @@ struct StoredFoldingTests {
 
     private func verifyIntegers<Value: ColumnValue & FixedWidthInteger>(_: Value.Type) throws {
         let make: @Sendable (UInt64) -> Value = { Value(truncatingIfNeeded: $0) }
-        // Sums that don't fit throw: a wide type has them all.
+        // Sums that don't fit throw: a wide type can hold them all.
         if Value.bitWidth == 64 { try verify(IntegerSumReducer<Value>(), { make($0 & 0xFF_FFFF) }) }
         try verifyChoices(make)
     }

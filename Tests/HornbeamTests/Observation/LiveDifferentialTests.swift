@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one promise of live queries: the old result and its change-set give the new one, which is what the query gives
-// when it is asked. Thousands of random commits, against queries of every kind; some consumers come seldom.
+// The one promise of live queries: the old result and its change-set give the new one, which agrees with the query
+// itself. Thousands of random commits, with queries of every kind; some consumers read seldom.
 
 import HornbeamTestSupport
 import Synchronization
@@ -9,7 +9,7 @@ import Testing
 @testable import Hornbeam
 @testable import HornbeamEngine
 
-/// A live query with the result that its elements have led to so far.
+/// A live query with the result of its elements so far.
 private protocol Follower: AnyObject {
     func follow(_ database: Database, _ message: String) throws
     var elements: Int { get }
@@ -181,7 +181,7 @@ private func grouped<Key: Sendable, Values: Sendable>(
     }
 }
 
-/// Queries of every kind, by what they are called in messages.
+/// Queries of every kind, with their names in messages.
 private func followers(_ database: Database) -> [(name: String, follower: any Follower)] {
     let lists: [(String, QueryList<LiveNote>)] = [
         ("all", LiveNote.query()),
@@ -268,7 +268,7 @@ struct LiveDifferentialTests {
         var random = SeededGenerator(seed: seed &+ 1)
         for round in 0..<SeededGenerator.commits(700) {
             try writes.write(to: database)
-            // Some come after each commit, some after several.
+            // Some read after each commit, some after several.
             for (place, (name, follower)) in all.enumerated() where random.oneIn(1 + place % 3 * 2) {
                 try follower.follow(database, "seed \(seed), \(name), round \(round)")
             }

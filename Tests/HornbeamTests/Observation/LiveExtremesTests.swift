@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least and greatest values of a query that is followed: when the entity that has one goes or changes, the next one
-// is read at the index's end.
+// The least and greatest values of an observed query: when the entity with one is deleted or changed, the next one is
+// read at the index's end.
 
 import FoundationEssentials
 import HornbeamPages
@@ -21,7 +21,7 @@ private struct Guest {
     var text: String
 }
 
-/// Guests whose groups an index knows.
+/// Guests with an index over their groups.
 @EntityModel
 private struct Member {
     @Index<Self>(\.kind, \.seen) private var byKind
@@ -154,7 +154,7 @@ struct LiveExtremesTests {
             _ = try await first.next()
             _ = try await second.next()
             var read = (extremes: 0, others: 0)
-            // The greatest of the large group and both ends of a small one go.
+            // The greatest of the large group and both ends of a small one are deleted.
             for id in [count / 2 - 1, count - 1, count - 20, 0] {
                 try Self.delete(id, database)
                 let before = Self.pages(database)
@@ -199,7 +199,7 @@ struct LiveExtremesTests {
         }
     }
 
-    /// −0.0 may come as 0.0.
+    /// −0.0 may be returned as 0.0.
     private static func text(_ rows: Any) -> String { "\(rows)".replacing("-0.0", with: "0.0") }
 
     private static func asked<Key, Values>(

@@ -37,7 +37,7 @@ struct LiveTag {
     var weight: Double
 }
 
-/// An entity as text, with what was loaded into it.
+/// An entity as text, with its loaded relations.
 protocol LiveText: EntityModelProtocol {
     var line: String { get }
 }
@@ -102,7 +102,7 @@ struct LiveWrites {
             if random.oneIn(2) { return try LiveTag.delete(id: "t\(random.below(6))", from: &context) }
             try LiveFolder(id: random.below(4), title: "f\(random.below(3))").save(to: &context)
         case 10:
-            // Goes back, after changes that were made before it and are made again after it.
+            // Fails, after changes that were made before it and are made again after it.
             try? context.transaction { context in
                 for _ in 0..<3 { try change(&context) }
                 throw Refused()

@@ -13,10 +13,10 @@ import Testing
 @testable import HornbeamEngine
 
 extension Database {
-    /// Returns once observers have looked at all that was committed before.
+    /// Returns once observers have processed all earlier commits.
     fileprivate func settle() { live.queue.sync {} }
 
-    /// The form that blocks, also where the other could be awaited.
+    /// The blocking form, even if the other could be awaited.
     fileprivate func commit(_ body: (inout Context) throws -> Void) throws { try write(body) }
 
     fileprivate func save(_ id: Int, rank: Int, name: String? = nil) throws {
@@ -189,7 +189,7 @@ struct ObservationTests {
         #expect(try observation.poll() == -3)
         try database.save(1, rank: -3, name: "new")
         #expect(try observation.poll() == nil)
-        // It goes, and another one takes its place in the same commit.
+        // One is deleted, and another one takes its place in the same commit.
         try database.commit { context in
             try LiveNote.delete(id: 1, from: &context)
             try LiveNote(id: 7, rank: -5, text: "").save(to: &context)
@@ -586,7 +586,7 @@ struct LinkedCostTests {
             #expect(element.changes?.deletions.count == 1)
             #expect(element.changes?.updates.count == 1)
             #expect(try nested.poll()?.changes?.deletions.count == 1)
-            // The tag weighs more than 1 from the third commit on, which so lets in those before.
+            // The tag weighs more than 1 from the third commit on, which so admits the earlier notes.
             #expect(try tested.poll() == (step < 2 ? nil : step + 1))
             // Tag “u” isn't stored, so no note has two.
             #expect(try counted.poll() == nil)
@@ -674,7 +674,7 @@ struct LinkedCostTests {
         #expect(element.changes?.sections.map(\.position) == [150])
         #expect(element.changes?.sections.first?.changes.updates == [1])
         #expect(try folders.poll()?.changes?.updates == [150])
-        // A tag of a note is read by none of them.
+        // None of them reads a note's tags.
         try database.write { context in
             guard var note: LiveNote = try context.find(1501) else { return }
             note.$tags = .ids(["t"])
@@ -690,7 +690,7 @@ struct LinkedCostTests {
 
 @Suite("Live queries beside several writers", .timeLimit(.minutes(30)))
 struct LiveConcurrencyTests {
-    /// Reads elements until one is what the query gives at last; each must follow from the one before.
+    /// Reads elements until one equals the query's final result; each must follow from the one before.
     private func follow(_ query: LiveQuery<LiveList<LiveNote>>, until count: Int) async throws -> [String] {
         var lines: [String] = []
         for try await element in query {

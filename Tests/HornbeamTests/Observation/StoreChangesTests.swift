@@ -29,7 +29,7 @@ struct StoreChangesTests {
             try LiveNote(id: 9, rank: 0, text: "").save(to: &context)
             try LiveNote(id: 8, rank: 0, text: "").save(to: &context)
             try LiveNote(id: 1, rank: 1, text: "").save(to: &context)
-            // As it was, and there for a while.
+            // A row saved unchanged, and one saved and deleted again.
             try LiveNote(id: 2, rank: 0, text: "").save(to: &context)
             try LiveNote(id: 7, rank: 0, text: "").save(to: &context)
         }

@@ -60,7 +60,7 @@ struct AggregateOpinionTests {
     private func text(_ number: Double?) -> String { number.map { "\($0)" } ?? "nil" }
     private func text(_ number: Int?) -> String { number.map { "\($0)" } ?? "nil" }
 
-    /// In SQL what `text` makes of numbers.
+    /// The SQL equivalent of `text` for numbers.
     private static let columns = [
         "COUNT(*)", "IFNULL(SUM(price), 0)", "IFNULL(CAST(ROUND(AVG(price) * 1000) AS INTEGER), 'nil')",
         "IFNULL(MIN(price), 'nil')",

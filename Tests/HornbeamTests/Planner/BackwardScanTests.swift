@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An index walked backwards: equal entries come by ascending row ids all the same, whether few or many.
+// An index walked backwards: equal entries still come by ascending row ids, whether few or many.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -27,7 +27,7 @@ struct BackwardScanTests {
                     IndexDescription(name: "byCode", kind: .unique, components: [.init(column: "code")]),
                 ])
         ])
-        // Groups of one, of some, of as many as are gathered, of one more, and of many.
+        // Groups of one, of some, of as many as are collected, of one more, and of many.
         var scores: [Value] = []
         for (score, size) in [(1, 1), (2, 63), (3, 64), (4, 65), (5, 200), (6, 1), (7, 2)] {
             scores += [Value](repeating: .int(Int64(score)), count: size)

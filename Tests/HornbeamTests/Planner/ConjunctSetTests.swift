@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of conjuncts beside sets of integers, for filters of any size.
+// Sets of conjuncts compared with sets of integers, for filters of any size.
 
 import HornbeamTestSupport
 import Testing

@@ -113,7 +113,7 @@ struct CoveredRowTests {
         #expect(totals.count == sizes.count)
         for (text, size) in totals { #expect(sizes[text] == size) }
         #expect(try Word.query().sum(\.size, in: context) == (1 << texts.count) - 1)
-        // Hashes have neither an order nor the value.
+        // Hashes give neither the order nor the value.
         let kinds = Word.query().grouped(by: \.kind).aggregate(.count)
         #expect(try kinds.resolve(in: context).map(\.values) == [5, 4, 4])
         #expect(try kinds.explain(in: context).access == .rowScan(rows: 13))

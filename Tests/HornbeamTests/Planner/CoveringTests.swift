@@ -134,7 +134,7 @@ struct CoveringTests {
         let other = PlainSale.query().sorted(by: \.region, \.price.desc, \.weight.asc)
         #expect(try sorted.groupConcat(\.region, in: full) == other.groupConcat(\.region, in: full))
         #expect(try sorted.explain(.groupConcat(\.region), in: full).isCovering)
-        // By row ids, which the index doesn't go by.
+        // By row ids, which aren't the index's order.
         #expect(try !Sale.query().explain(.groupConcat(\.region), in: full).isCovering)
         #expect(try Sale.query().groupConcat(\.region, in: full) == PlainSale.query().groupConcat(\.region, in: full))
         // “e” with an accent of its own: the key has the composed letter.
@@ -170,7 +170,7 @@ struct CoveringTests {
         #expect(plan.description.contains("covering"))
         #expect(try Sale.filter(\.region == "north" && \.price > 3).explain(.max(\.weight), in: context).isCovering)
         #expect(try Sale.query().grouped(by: \.region).aggregate(.sum(\.price)).explain(in: context).isCovering)
-        // Another property, in what is asked for or in the filter.
+        // Another property, in the result or in the filter.
         #expect(try !Sale.query().explain(.sum(\.price), .countDistinct(\.note), in: context).isCovering)
         #expect(try !Sale.query().explain(.sum(\.price), .max(\.day), in: context).isCovering)
         #expect(try !Sale.filter(\.note != "x").explain(.sum(\.price), in: context).isCovering)

@@ -37,7 +37,7 @@ struct CutKeysTests {
             for (number, tail) in Self.tails.enumerated() {
                 try store.save("Doc", [.int(Int64(number)), first, tail])
             }
-            // Others, so that the index is the cheaper way.
+            // Further rows, so that the index is the cheaper way.
             for number in 1000..<1400 { try store.save("Doc", [.int(Int64(number)), .string("q\(number)"), .null]) }
             for comparison in [Comparison.less, .lessOrEqual, .greater, .greaterOrEqual, .equal] {
                 for bound in ["", "b2", "m", "y5" + String(repeating: "t", count: 30)] {

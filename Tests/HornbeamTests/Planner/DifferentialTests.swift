@@ -316,7 +316,7 @@ struct DifferentialTests {
             }
         }
         #expect(try indexed.problems().isEmpty)
-        // All kinds of paths were taken, else the test says little.
+        // All kinds of paths were taken; otherwise the test would prove little.
         for path in ["scan of ", "index by", "union of", "intersec", "search o"] { #expect(paths.contains(path)) }
         #expect(covering.inOrder > 0 && covering.inAnyOrder > 0, "\(covering)")
     }

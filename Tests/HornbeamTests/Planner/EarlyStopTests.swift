@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A caller that stops at the first rows of an index's order reads a few pages, however many rows there are, with and
+// A caller that stops after the first rows of an index's order reads a few pages, with any number of rows, with and
 // without a limit.
 
 import HornbeamSecondaryIndexes

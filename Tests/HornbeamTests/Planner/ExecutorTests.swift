@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders and paths that the differential test has no words for: lists, relations, scores, closures, long keys.
+// Orders and paths that the differential test can't express: lists, relations, scores, closures, long keys.
 
 import HornbeamTree
 import Testing

@@ -105,7 +105,7 @@ struct GroupScanTests {
         ask { try query.grouped(by: columns.name).aggregate(.count, .sum(columns.kind)).resolve(in: context) }
         ask { try query.grouped(by: columns.kind).aggregate(.count).resolve(in: context) }
         ask { try query.sum(columns.kind, in: context) }
-        // −0.0 may come as 0.0.
+        // −0.0 may be returned as 0.0.
         return found.map { $0.replacing("-0.0", with: "0.0") }
     }
 

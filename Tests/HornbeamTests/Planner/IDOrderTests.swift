@@ -131,7 +131,7 @@ struct IDOrderTests {
             #expect(try texts.ids(in: context).count == 5)
             let tested = Named.filter(.string(\.text, contains: "77")).sorted(by: \.id).requiringIndex()
             #expect(try tested.limit(1).ids(in: context).count == 1)
-            // All of them would be looked at.
+            // All of them would be read.
             #expect(throws: HornbeamError.self) { try tested.ids(in: context) }
             let numbers = Counted.query().sorted(by: \.id).requiringIndex()
             #expect(try numbers.limit(2).ids(in: context) == [0, 1])
@@ -246,7 +246,7 @@ private struct IDs: Sendable {
     }
 }
 
-/// A row and where it lies.
+/// A row and its place.
 private struct Row {
     let values: [Value]
     let rowID: RowID

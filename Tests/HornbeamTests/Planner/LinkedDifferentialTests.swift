@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions that are more than a column's, by random: on links and their numbers, along one entity's relation, on
-// what is worked out and on elements of arrays, with indexes, without, and by plain Swift.
+// Random conditions on more than a column: on links and their numbers, along one entity's relation, on computed values
+// and on elements of arrays, with indexes, without, and by plain Swift.
 
 import HornbeamTestSupport
 import Testing
@@ -48,7 +48,7 @@ private struct Studio {
     func director(_ id: Int) -> String? { films[id]?.director.flatMap { actors[$0] == nil ? nil : $0 } }
     func sequels(_ id: Int) -> [Int] { (films[id]?.sequels ?? []).filter { films[$0] != nil } }
 
-    /// Some of both are linked and never stored; entities come, change and go.
+    /// Some of both are linked and never stored; entities are added, changed and deleted.
     mutating func change(_ context: inout Context, _ random: inout SeededGenerator) throws {
         let actor = "a\(random.below(30))"
         switch random.below(6) {

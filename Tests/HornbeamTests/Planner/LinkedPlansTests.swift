@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions along one entity's relation: where an index or a search finds few, only these are looked up among the
-// links, and come in the order of linking all the same.
+// Conditions along one entity's relation: if an index or a search finds few, only these are looked up among the links,
+// and still come in the order of linking.
 
 import HornbeamTestSupport
 import Testing
@@ -131,7 +131,7 @@ struct LinkedPlansTests {
             query.filter(\.code == last.code), query.filter(\.code == last.code).filter(\.id > 0),
             query.filter(\.code == last.code).filter(\.id >= 2).filter(\.number >= 0),
         ] {
-            // As the entity had it once, its key comes first; the order is that of linking.
+            // With the entity's former value, its key comes first; the order is that of linking.
             #expect(try list.after(last).ids(in: context) == [2])
             #expect(try list.after(last).count(in: context) == 1)
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of wanted values of any length: where an index takes less than reading all it is taken, with a thousand values
+// Lists of wanted values of any length: an index is used if it takes less than reading all rows, with a thousand values
 // and with many more.
 
 import HornbeamTestSupport

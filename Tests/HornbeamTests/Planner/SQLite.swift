@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite, asked for what a whole script of statements gives.
+// SQLite, for the results of a whole script of statements.
 
 import Foundation
 import Testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A limit that never fills must not cost several times what reading all rows does, and what has been handed on when the
-// index is left must not come again.
+// A limit that is never reached must not cost several times as much as reading all rows, and rows already returned when
+// the index is left must not come again.
 
 import HornbeamTestSupport
 import Testing

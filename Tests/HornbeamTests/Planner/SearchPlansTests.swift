@@ -53,7 +53,7 @@ private struct Generator {
         return TextMatch(columns: [1], query: query)
     }
 
-    /// A condition beside the search, and the same in plain Swift.
+    /// A condition beside the search, and its equivalent in plain Swift.
     mutating func condition() -> (filter: Filter, holds: ([Value]) -> Bool) {
         let (room, size) = (Int64(random.below(13)), UInt64(random.below(44)))
         let isRoom = Filter.compare(column: 2, .equal, .int(room))
@@ -120,7 +120,7 @@ struct SearchPlansTests {
         try store.core.ranked(query).map { Hit(row: $0.rowID, score: $0.score) }
     }
 
-    /// Ids that are no row ids stand among the rows, too.
+    /// Some rows have ids that aren't row ids.
     @Test("The best of the passing hits, while rows change", .seeded, arguments: [0, 3])
     func filtered(oddIDs: Int) throws {
         var generator = Generator()
@@ -198,7 +198,7 @@ struct SearchPlansTests {
         var rows: [RowID: [Value]] = [:]
         for id in 0..<600 as Range<Int64> {
             var row = generator.row(generator.random.oneIn(9) ? -id : id)
-            // Many that score alike.
+            // Many with the same score.
             if generator.random.oneIn(2) { row[1] = .string(["w1 w2", "w1", "w3 w0 w0"][generator.random.below(3)]) }
             rows[try store.save("Item", row)] = row
         }

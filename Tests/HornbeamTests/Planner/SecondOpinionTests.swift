@@ -188,7 +188,7 @@ struct SecondOpinionTests {
         let (filter, sql) = model.filter(0, &random)
         var columns = Array(
             model.description.columns.indices.shuffled(using: &random).prefix(Int.random(in: 0...3, using: &random)))
-        // As paging by a position wants it.
+        // As paging by a position requires.
         if random.oneIn(3), !columns.contains(0) { columns.append(0) }
         let sort = columns.map { SortTerm.column($0, descending: Bool.random(using: &random)) }
         var query = EntityQuery(type: "Thing", filter: filter, sort: sort)

@@ -35,7 +35,7 @@ struct SortedListsTests {
         }
     }
 
-    /// Negative if the first comes first. NaN comes behind all numbers, nil before them.
+    /// Negative if the first comes first. NaN comes after all numbers, nil before them.
     private static func order(_ left: Double?, _ right: Double?) -> Int {
         func rank(_ price: Double?) -> Int { price == nil ? 0 : price?.isNaN ?? false ? 2 : 1 }
         if rank(left) != rank(right) { return rank(left) - rank(right) }
@@ -49,7 +49,7 @@ struct SortedListsTests {
     }
 
     private static func sorted(_ parcels: [Parcel], _ order: (Parcel, Parcel) -> Int) -> [Parcel] {
-        // The row ids of negative ids come behind all others, in the order in which they were given.
+        // The row ids of negative ids come after all others, in the order in which they were assigned.
         parcels.enumerated().sorted { left, right in
             let found = order(left.element, right.element)
             if found != 0 { return found < 0 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests for a part of a text by full-text indexes: the same answers as without one, for each analyzer, alone and beside
-// other conditions, while rows change; and the index is asked where that is shorter.
+// other conditions, while rows change; and the index is used if that is shorter.
 
 import HornbeamTestSupport
 import Testing
@@ -125,11 +125,11 @@ struct TextPathsTests {
                 #expect(try indexed.core.count(query) == plain.core.count(query), message)
             }
         }
-        // Stems say nothing of parts.
+        // Stems don't determine parts.
         #expect(analyzer == "unicode+english" ? searches == 0 : searches > 20, "\(searches)")
     }
 
-    /// 500 rows, of which few have what is asked for.
+    /// 500 rows, few of which match.
     private func filled(_ analyzer: String?) throws -> CoreStore {
         let store = try store(analyzer)
         for id in 0..<Int64(500) {

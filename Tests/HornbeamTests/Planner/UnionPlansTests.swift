@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An `or` of anything that has a path reads what its branches find, and no more.
+// An `or` of any conditions with a path reads the rows that its branches find, and no more.
 
 import HornbeamTestSupport
 import Testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk changes of entities whose hooks write to one another do what changes one by one do.
+// Bulk changes of entities whose hooks write to one another have the effects of changes one by one.
 
 import HornbeamTestSupport
 import Testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every query with a negative limit, offset or number of words gives nothing.
+// Every query with a negative limit, offset or number of words returns nothing.
 
 import HornbeamTestSupport
 import Testing

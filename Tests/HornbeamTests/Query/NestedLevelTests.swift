@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Levels of nested queries that are large, have targets in common, or lack some, beside what reading each entity by
-// itself gives.
+// Levels of nested queries that are large, share targets, or lack some, compared with reading each entity by itself.
 
 import Hornbeam
 import HornbeamTestSupport

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains of steps, nested in a query and along one entity's relation, beside arrays that go through the same.
+// Chains of steps, nested in a query and along one entity's relation, compared with the same steps on arrays.
 
 import Hornbeam
 import HornbeamTestSupport
@@ -22,7 +22,7 @@ private struct Post {
     @Relationship(inverse: \.posts) var thread: Thread?
 }
 
-/// A step of a list, and what it makes of an array.
+/// A step of a list, and its effect on an array.
 private enum Step: CustomStringConvertible {
     case filter(likes: Int)
     case limit(Int, offset: Int)
@@ -66,7 +66,7 @@ private enum Step: CustomStringConvertible {
         case .distinct: list.distinct()
         case .and(let likes): list.and(all.filter(\.likes <= likes))
         case .andFirst(let count): list.and(all.limit(count))
-        // The order that two plain conditions have together is not that of a list and what it lacks.
+        // The order that two plain conditions have together differs from that of a list followed by the rest.
         case .or(let likes): list.or(all.filter(\.likes == likes)).sorted(by: \.id)
         case .orLast(let count): list.or(all.sorted(by: \.date.desc).limit(count)).sorted(by: \.id)
         case .andIDs(let ids): list.and(Post.query(ids))
@@ -80,7 +80,7 @@ private enum Step: CustomStringConvertible {
         case .sortedByDate(true): list.sorted { ($1.date, $0.id) < ($0.date, $1.id) }
         case .sortedByDate(false): list.sorted { ($0.date, $0.id) < ($1.date, $1.id) }
         case .sortedByLikes: list.sorted { ($0.likes, $0.id) < ($1.likes, $1.id) }
-        // Only behind a sort by date.
+        // Only after a sort by date.
         case .after(let post): list.filter { (post.date, post.id) < ($0.date, $0.id) }
         case .distinct: list
         case .and(let likes): list.filter { $0.likes <= likes }
@@ -115,7 +115,7 @@ private enum Step: CustomStringConvertible {
 
 @Suite("Steps of nested lists")
 struct NestedStepsTests {
-    /// Threads 1 to 6 share the posts out among them; each has pinned some of anybody's.
+    /// Threads 1 to 6 divide the posts among them; each has pinned some from any thread.
     private func forum(
         _ random: inout SeededGenerator
     ) throws -> (Context, posts: [Int: [Post]], pinned: [Int: [Post]], all: [Post]) {
@@ -217,7 +217,7 @@ struct NestedStepsTests {
         #expect(try behind.sorted(by: \.likes).limit(1).ids(in: context) == [6])
         #expect(try behind.filter(\.likes < 6).ids(in: context) == [5, 6])
         #expect(try behind.after(posts[4]).ids(in: context) == [6])
-        // The limit of a page counts from its place on, and the page is what is ordered.
+        // A page's limit counts from its place on, and only the page is ordered.
         #expect(try behind.limit(2).sorted(by: \.likes).ids(in: context) == [5, 4])
         #expect(try behind.sorted(by: \.likes).count(in: context) == 3)
     }

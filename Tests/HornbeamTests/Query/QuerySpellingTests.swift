@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spellings of queries that are there because people write them first: each means what the longer form means.
+// Short spellings of queries, which people write first: each means the same as the longer form.
 
 import Foundation
 import Hornbeam

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Key paths that were sorted by are known again, each once, until there are eight.
+// Key paths used in sorts are cached, each once, up to eight.
 
 import Testing
 

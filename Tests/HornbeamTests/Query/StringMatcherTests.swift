@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of strings on bytes say what Swift says of the strings.
+// Tests of strings on bytes agree with Swift's on the strings.
 
 import HornbeamKeys
 import HornbeamPages
@@ -23,7 +23,7 @@ struct StringMatcherTests {
         test.kind.holds(test.folded(text), test.folded(test.text))
     }
 
-    /// Letters with twins, signs of two scalars, and what one character is made of and another one isn't.
+    /// Letters with twins, signs of two scalars, and parts of characters that other characters don't have.
     private let letters: [String] = [
         "a", "A", "b", "k", "K", "\u{212A}", ";", "\u{37E}", "`", "\u{1FEF}", "e", "é", "e\u{301}", "\u{301}", "i",
         "I", "İ", "ı", "\n", "\r\n", "\r", "ß", "@", "[", "{", "\u{7F}", "中", "“", " ", "s", "S", "ſ", "ẞ", "f", "ﬁ",
@@ -35,7 +35,7 @@ struct StringMatcherTests {
         var random = SeededGenerator()
         var found = 0
         for round in 0..<12_000 {
-            // Mostly ASCII, or nothing would be found.
+            // Mostly ASCII, or the test would find nothing.
             let few = round % 3 == 0 ? letters : ["a", "A", "b", "K", "k", ";"]
             func text(_ count: Int) -> String { (0..<count).map { _ in few[random.below(few.count)] }.joined() }
             var test = StringTest(

@@ -29,7 +29,7 @@ private struct Owner {
     var marks: [Int]?
 }
 
-/// Whose JSON calls `kind` otherwise.
+/// Its JSON has another name for `kind`.
 private struct Renamed: Codable, Sendable {
     var kind: String
     var other: String
@@ -46,7 +46,7 @@ private struct Strange {
     var things: [Renamed]
 }
 
-/// Whose JSON has other letters than the property.
+/// Its JSON has other letters than the property.
 private struct Lowered: Codable, Sendable {
     var kind: String?
 

@@ -19,7 +19,7 @@ private struct AnyJSON: Codable, Sendable {
 
 @Suite("Expressions")
 struct EvaluationTests {
-    /// The JSON of an expression's value; `missing` is what is left out.
+    /// The JSON of an expression's value; `missing` for a value that is left out.
     private func value(_ expression: String, _ parameters: any ColumnValue...) throws -> String {
         var context = Context()
         try AnyDocument(id: 1, data: AnyJSON(a: 1, list: [1, nil, 3])).save(to: &context)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A query with a WHERE in text finds what a statement does; errors show the place.
+// A query with a WHERE in text finds the same as a statement; errors show the place.
 
 import Testing
 

@@ -120,7 +120,7 @@ struct KnownGroupsTests {
         }
     }
 
-    /// A condition that nothing makes a filter of has all rows looked at.
+    /// A condition that can't become a filter reads all rows.
     @Test("different rows come in the requested order, whatever it is", arguments: SeededGenerator.seeds(3))
     func distinctOrders(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)

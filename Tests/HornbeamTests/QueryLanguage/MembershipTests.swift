@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// IN with lists that are written or given as a parameter, long and short. It finds what `=` finds, and its time doesn't
-// grow with the list.
+// IN with lists that are written or given as a parameter, long and short. It finds the same as `=`, and its time
+// doesn't grow with the list.
 
 import Foundation
 import HornbeamTestSupport

@@ -98,7 +98,7 @@ struct NumberFunctionTests {
         for expression in ["? * ?1", "? * 1e60", "POWER(?, 1) * ?1"] {
             let error = #expect(throws: HornbeamError.self) { try value(expression, decimal("9e126")) }
             #expect(error?.code == .invalid && error?.message.contains("beyond the decimals") == true)
-            // A factor of 1e0 leaves a decimal what it is, so it is no advice.
+            // A factor of 1e0 leaves a decimal as it is, so it is no advice.
             #expect(error?.message.contains("1e0 *") == false)
         }
         #expect(try value("? * 1e200", decimal("2")) == .double(2e200))

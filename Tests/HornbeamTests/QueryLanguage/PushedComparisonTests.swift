@@ -60,7 +60,7 @@ struct PushedComparisonTests {
 
     private static let key = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))
 
-    /// Numbers at the ends of what types can hold, and others that are equal though they look otherwise.
+    /// Numbers at the limits of types, and others that are equal but look different.
     private static let values: [Value] =
         [
             .int(0), .int(-1), .int(127), .int(128), .int(.max), .int(.min), .uint(.max), .uint(1 << 63),
@@ -109,7 +109,7 @@ struct PushedComparisonTests {
     private func database(_ rows: [Thing], indexed: Bool) throws -> Database {
         let database = try Database.inMemory(models: Thing.self, Shelf.self)
         try database.write { (context) throws in
-            // Each on a shelf of its own, so that what its shelf has is what it has.
+            // Each on a shelf of its own, so that its shelf has the same values.
             for var row in rows {
                 row.$shelf = .relation(Shelf(id: row.id))
                 try row.save(to: &context)

@@ -241,7 +241,7 @@ struct SelectTests {
                 == ["...<b>come</b>..."])
         #expect(try texts("SELECT SNIPPET(1, '_') AS s FROM Novel WHERE MATCH(title, 'lathe')") == ["…_Lathe_…"])
         #expect(try texts("SELECT SNIPPET() AS s FROM Novel WHERE MATCH(search, ?) OR id = 1", String?.none) == [nil])
-        // The words of the row all the same, where nothing in it was found.
+        // The words of the row in any case, even without a match.
         #expect(try texts("SELECT SNIPPET(1) AS s FROM Novel WHERE MATCH(search, 'x') OR id = 4") == ["Fiasco"])
         #expect(
             try texts(

@@ -34,7 +34,7 @@ private struct PlainSample {
     var tags: [String]
 }
 
-/// A condition as text, and what it is worth for a row; nil is unknown.
+/// A condition as text, and its value for a row; nil is unknown.
 private struct Condition {
     var text: String
     var truth: @Sendable (IndexedSample) -> Bool?

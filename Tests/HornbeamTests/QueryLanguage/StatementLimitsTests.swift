@@ -39,7 +39,7 @@ struct StatementLimitsTests {
         }
     }
 
-    /// `inner` within `count` times what stands around `·`.
+    /// `inner` within `count` levels of the text around `·`.
     private func nested(_ around: String, _ inner: String, _ count: Int) -> String {
         let parts = around.components(separatedBy: "·")
         return String(repeating: parts[0], count: count) + inner + String(repeating: parts[1], count: count)
@@ -209,7 +209,7 @@ struct StatementLimitsTests {
             "SELECT " + (0..<count).map { "id AS a\($0)" }.joined(separator: ", ") + " FROM Scrap"
         }
         #expect(try rows(text(most))[0].names.count == most)
-        // A million characters: a second's work, where it took hours.
+        // A million characters: a second's work, which used to take hours.
         let start = ContinuousClock.now
         #expect(try QueryLanguage.statement(text(70_000)).projections.last?.text == "id")
         #expect(ContinuousClock.now - start < .seconds(20))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links of all kinds under random changes, against lists in memory: both sides say the same, in the order of linking.
+// Links of all kinds under random changes, compared with lists in memory: both sides agree, in the order of linking.
 
 import HornbeamTestSupport
 import HornbeamTree
@@ -194,7 +194,7 @@ struct EdgeModelTests {
                 lists.delete(side.type, source, sides)
                 try store[side.type].delete(source)
             default:
-                // Only what is asked for, which mustn't depend on what else waits.
+                // Reads only some links; the result mustn't depend on other pending links.
                 let expected = lists.targets(side, source)
                 if random.oneIn(3) {
                     let type = try store[side.type].type

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links: both sides of a relation always say the same, to-one ends are never held twice, and order is that of linking.
+// Links: both sides of a relation always agree, to-one ends are never used twice, and order is that of linking.
 
 import HornbeamTestSupport
 import HornbeamTree
@@ -232,7 +232,7 @@ struct EdgeTreesTests {
         for message in messages { try links.set("Message", message, "chat", ["c"]) }
         #expect(try links.get("Chat", "c", "messages") == messages)
         #expect(links.edges.waiting == 0)
-        // In no order, so that none is beyond those before it.
+        // In random order, so that some come before earlier ones.
         for number in 0..<20 {
             try links.set("Message", messages[number * 7 % 20], "attachment", ["a\(number)"])
             #expect(links.edges.waiting == 2 * (number + 1))

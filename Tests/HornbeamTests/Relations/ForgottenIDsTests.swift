@@ -19,13 +19,13 @@ private struct Club {
 
 @EntityModel
 private struct Fellow {
-    /// Negative ones have row ids that are handed out.
+    /// Negative ones have assigned row ids.
     let id: Int
     @Relationship(inverse: \.members) var clubs: [Club]?
     @Relationship(inverse: \.residents) var home: Club?
 }
 
-/// The links, and what is stored.
+/// The links, and the stored ids.
 private struct Expected {
     var clubs: Set<String> = []
     var people: Set<Int> = []

@@ -43,8 +43,8 @@ private struct LargeCrew {
         }
     }
 
-    /// Saving a million entities takes minutes where nothing is optimized. Their entries are known: each tree's are
-    /// appended in the order of the keys.
+    /// Saving a million entities takes minutes in a debug build. Their entries are known: each tree's are appended in
+    /// the order of the keys.
     private static func fill(_ core: StoreTransaction, _ count: Int) throws {
         let transaction = core.transaction
         let sailors = try core.store("Sailor")
@@ -80,7 +80,7 @@ private struct LargeCrew {
         return try row.finish()
     }
 
-    /// How many pages the file's readers have looked at since the store was opened.
+    /// The number of pages that the file's readers have read since the store was opened.
     private var looks: UInt64 {
         let cache = store.statistics.cache
         return cache.hits + cache.misses
@@ -93,7 +93,7 @@ private struct LargeCrew {
         return looks - before
     }
 
-    /// How many pages a read looks at that has done the same several times.
+    /// The number of pages read by a read that has done the same several times.
     func pagesReadAgain(_ body: (Context) throws -> Void) throws -> UInt64 {
         try database.read { context in
             for _ in 0..<4 { try body(context) }
@@ -126,7 +126,7 @@ private struct LargeCrew {
 
 @Suite("A relation with very many members")
 struct ManyMembersTests {
-    /// Each operation's pages, having done what it should.
+    /// The number of pages of each operation, whose effect was verified.
     private func pages(_ crew: LargeCrew) throws -> [String: UInt64] {
         let (count, middle) = (crew.count, crew.count / 2)
         let all = Crew.query(1).related(\.$sailors)
@@ -169,7 +169,7 @@ struct ManyMembersTests {
         return pages
     }
 
-    /// The same where some sailor is linked and not stored: first one of another crew, then one of this.
+    /// The same operations if a sailor is linked and not stored: first one of another crew, then one of this.
     private func withMissing(_ crew: LargeCrew, _ pages: inout [String: UInt64]) throws {
         let (count, middle) = (crew.count, crew.count / 2)
         let all = Crew.query(1).related(\.$sailors)
@@ -178,7 +178,7 @@ struct ManyMembersTests {
             try crew.database.write { context in
                 try Crew(id: isOwn ? 1 : 2, sailors: .appending(ids: [isOwn ? -7 : -8])).save(to: &context)
             }
-            // Without 0, the middle, the three behind that, and the last one.
+            // Without 0, the middle, the three after that, and the last one.
             pages["page by offset, \(name)"] = try crew.pagesRead { context in
                 let page = try all.limit(20, offset: middle - 11).resolve(in: context)
                 #expect(page.map(\.id) == Array(middle - 10..<middle) + Array(middle + 4...middle + 13))

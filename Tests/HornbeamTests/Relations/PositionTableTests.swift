@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Numbers by row ids")
 struct PositionTableTests {
-    /// How row ids come.
+    /// The order of row ids.
     enum Order: CaseIterable {
         case ascending, descending, withGaps, scattered, fromTheMiddle
     }

@@ -5,7 +5,7 @@ import Foundation
 import Hornbeam
 import Testing
 
-/// All but the id may be missing.
+/// All properties but the id may be missing.
 @EntityModel
 private struct Label: Codable {
     let id: Int
@@ -107,7 +107,7 @@ struct RelationCodingTests {
         #expect(throws: DecodingError.self) { try decoded(#"{"slice_ids":["1"]}"#, .keyedContainer) as Chats }
         #expect(throws: DecodingError.self) { try decoded(#"{"ids":["1"]}"#, .plain) as Chats }
         #expect { try decoded(#"[{"id":"1"}]"#, .keyedContainer) as Chats } throws: { "\($0)".contains("objects") }
-        // An entity that happens to have only an id is still told from an id by the keyed form.
+        // The keyed form distinguishes an entity with only an id from an id.
         let object: ToOneRelation<Chat, Relations.Mutual, Relations.Optional> = try decoded(
             #"{"object":{"id":"1"}}"#, [.plain, .keyedContainer])
         #expect(object.entities?.count == 1)
@@ -134,7 +134,7 @@ struct RelationCodingTests {
             let labels: Labels = try decoded(ids, [.plain, .explicitKeyedContainer])
             #expect(labels.isId && labels.ids == [1, 2])
         }
-        // Types that have nothing but an id and relations are no exception.
+        // Types with only an id and relations are no exception.
         typealias One = ToOneRelation<Chat, Relations.OneWay, Relations.Optional>
         let chat: One = try decoded(#"{"id":"1"}"#, .plain)
         #expect(chat.isId && chat.id == "1")
@@ -164,7 +164,7 @@ struct RelationCodingTests {
             let list: Tags = try decoded(text, .plain)
             #expect(list.entities == nil && list.ids == ["1", "2"], "\(text)")
         }
-        // Other forms say which they are.
+        // Other forms name themselves.
         #expect(throws: DecodingError.self) {
             try decoded(#"{"object":{"id":"1"}}"#, .keyedContainer) as Main
         }

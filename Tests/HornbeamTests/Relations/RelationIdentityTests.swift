@@ -44,7 +44,7 @@ struct RelationIdentityTests {
     init() throws {
         for id in 1...3 { try Show(id: id, title: "show \(id)").save(to: &context) }
         for id in ["a", "b"] { try Host(id: id, name: id).save(to: &context) }
-        // 1 and 4 of show 1, 2 and 5 of show 2, 6 of what isn't stored, 3 of none.
+        // 1 and 4 link to show 1, 2 and 5 to show 2, 6 to a show that isn't stored, 3 to none.
         let shows: [Int: Int] = [1: 1, 2: 2, 4: 1, 5: 2, 6: 9]
         for id in 1...6 {
             var part = Part(id: id, length: id * 10)
@@ -145,7 +145,7 @@ struct RelationIdentityTests {
         #expect(try firsts.ids(in: context) == [6, 4, 5])
         let limited = Part.query().sorted(by: \.id).limit(2).grouped(by: \.show?.id).aggregate(.count)
         #expect(found(try limited.resolve(in: context), [(1, 1), (2, 1)]))
-        // Nobody to name.
+        // There is no id to name.
         let error = #expect(throws: HornbeamError.self) {
             try Part.query().grouped(by: \.show!.id).aggregate(.count).resolve(in: context)
         }

@@ -94,7 +94,7 @@ struct RelationReadsTests {
                 any = any || \.double == number
                 if number <= 4_000 { list = list.or(\.double == number) }
             }
-            // Grown at the other end.
+            // Nested on the other side.
             var all: Hornbeam.Predicate<Pair> = \.a == 2
             for number in 10..<2_000 { all = \.a != number && all }
             guard try Pair.filter(all).count(in: context) == 2 else { throw CancellationError() }

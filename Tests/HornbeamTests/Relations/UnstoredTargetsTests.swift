@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists that lead to entities that aren't stored, beside arrays: counts, pages, positions and orders count what is
-// stored, however many are missing.
+// Lists that lead to entities that aren't stored, compared with arrays: counts, pages, positions and orders count the
+// stored ones, with any number of missing ones.
 
 import HornbeamTestSupport
 import Testing
@@ -60,7 +60,7 @@ struct UnstoredTargetsTests {
         }
     }
 
-    /// Calls `body` with a league in a write, and then in a read, which remembers what is missing.
+    /// Calls `body` with a league in a write, and then in a read, which remembers the missing ones.
     private func inLeague(
         _ random: inout SeededGenerator, missing: Int,
         _ body: (League, Context, inout SeededGenerator) throws -> Void

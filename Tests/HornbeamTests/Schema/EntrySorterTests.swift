@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting in runs gives what sorting in memory gives, and indexes built so are the same, duplicates included.
+// Sorting in runs gives the result of sorting in memory, and indexes built so are the same, duplicates included.
 
 import HornbeamTestSupport
 import HornbeamTree

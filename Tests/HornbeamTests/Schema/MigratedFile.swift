@@ -32,8 +32,8 @@ final class MigratedFile {
         return try Database(opening) { () throws(StorageError) in try TreeStore.open(file: disk) }
     }
 
-    /// Opens the file, checks all of it, and keeps what `body` makes of it. If opening throws, the file must not have
-    /// been changed.
+    /// Opens the file, checks all of it, and returns the result of `body`. If opening throws, the file must be
+    /// unchanged.
     @discardableResult
     func open<Result>(
         _ models: [any EntityModelProtocol.Type], _ migrations: [Migration] = [],
@@ -74,7 +74,7 @@ final class MigratedFile {
     /// All entries of a tree; empty if the file has no such tree.
     func entries(_ tree: String) throws -> [[UInt8]] { try Self.contents(image)[tree] ?? [] }
 
-    /// The types as the file has them.
+    /// The types stored in the file.
     func types() throws -> [EntityDescription] {
         let store = try TreeStore.open(file: try SimulatedDisk(image: image))
         let read = try store.beginRead()

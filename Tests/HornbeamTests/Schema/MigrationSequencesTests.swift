@@ -22,7 +22,7 @@ private struct Table {
         EntityDescription(name: name, columns: columns.filter { declared.contains($0.name) }, indexes: indexes)
     }
 
-    /// Changes the table by one random step, and says which migration that takes.
+    /// Changes the table by one random step, and returns the migration for it.
     mutating func change(_ random: inout SeededGenerator) -> [MigrationStep] {
         made += 1
         let fresh = "c\(made)"

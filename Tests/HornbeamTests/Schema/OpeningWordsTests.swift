@@ -111,14 +111,14 @@ struct OpeningWordsTests {
             expect(.schemaMismatch, ["no Worker", long, ".rename(\"\(long)\""]) {
                 _ = try Database(at: path, models: After.Employee.self, migrations: [short])
             }
-            // Rightly, with the wrong one left behind: there is nothing to lose any more.
+            // After a right migration, with the wrong one still declared: there is nothing to lose any more.
             try Database(
                 at: path, models: After.Employee.self,
                 migrations: [.rename(long, to: After.Employee.self), short]
             ).close()
             try Database(at: path, models: After.Employee.self, migrations: [short]).close()
         }
-        // A nested type that has its model is one by itself.
+        // A nested type that has its model is an entity of its own.
         try withFile { path in
             try Database(at: path, models: Before.Worker.self).close()
             try Database(

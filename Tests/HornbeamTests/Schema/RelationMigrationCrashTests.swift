@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A migration of relations that dies at any file operation, or meets a full or failing disk: the file has all links as
-// they were or all of them migrated, and from both sides.
+// A migration of relations that is cut at any file operation, or has a full or failing disk: the file has all links as
+// they were or all of them migrated, on both sides.
 
 import Glibc
 import HornbeamPages
@@ -50,7 +50,7 @@ private let old = [
     EntityDescription(name: "Club", columns: [column("id", .int64)]),
 ]
 
-/// A relation gets another name, one leads to the first alone, one goes, one gains its other side.
+/// A relation is renamed, one becomes to-one with the first target, one is dropped, one gains its inverse.
 private let steps: [Migration] = [
     .rename(Team.self, "members", to: \.$players), .toOne(Team.self, \.$lead), .forget(Team.self, "former"),
 ]

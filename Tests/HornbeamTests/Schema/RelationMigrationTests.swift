@@ -96,7 +96,7 @@ struct RelationMigrationTests {
                 relations: [relation("friends", "Person", toMany: toMany, inverse: "friends")])
         }
         var random = SeededGenerator()
-        // The first one gives 2 and 3 the same first friend; in the second 3 and 4 are left once 1 has 5.
+        // The first migration gives 2 and 3 the same first friend; in the second 3 and 4 are left once 1 has 5.
         var shapes: [[(Int, Int)]] = [[(1, 3), (2, 3)], [(1, 5), (2, 5), (3, 5), (3, 4), (6, 6)]]
         for _ in 0..<40 {
             shapes.append((0..<random.below(12)).map { _ in (1 + random.below(6), 1 + random.below(6)) })

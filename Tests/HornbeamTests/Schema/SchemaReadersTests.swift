@@ -33,7 +33,7 @@ struct SchemaReadersTests {
         _ = try SchemaCatalogue.open(
             [note([index])], in: write,
             progress: { step in
-                // In the middle of the build: a read begins, looks and ends without waiting for the writer.
+                // During the build: a read begins, runs and ends without waiting for the writer.
                 guard step.done < step.total else { return }
                 let read = try store.store.beginRead()
                 defer { read.abort() }

@@ -106,18 +106,18 @@ struct KeptSearchersTests {
         }
         var selections = RowSelectionCache()
         #expect(try (0..<200).map { try reads($0 % 64, &selections) }.reduce(0, +) == 64)
-        // The one asked for longest ago goes.
+        // The least recently used one is dropped.
         #expect(try reads(64, &selections) == 1)
         #expect(try reads(8, &selections) == 1)
         #expect(try reads(63, &selections) == 0)
         #expect(try reads(63, &selections, isKept: false) == 1)
-        // Another text is nothing to the index of rooms, another room is.
+        // For the index of rooms another text makes no difference, but another room does.
         try database.write { try Note(id: 7, text: "w9", room: 3).save(to: &$0) }
         #expect(try reads(63, &selections) == 0)
         try database.write { try Note(id: 7, text: "w9", room: 2).save(to: &$0) }
         #expect(try reads(63, &selections) == 1)
         #expect(try reads(63, &selections) == 0)
-        // Ranges whose rows were tested only drive out none that were read.
+        // Ranges whose rows were only tested evict none that were read.
         for room in 63..<200 {
             try database.read { context in
                 let (match, known) = try ranges(room, context)

@@ -43,7 +43,7 @@ private struct Article {
     var isSearched: Bool { stage == .published && year > 2000 }
 }
 
-/// Has those alone that `Article.search` has.
+/// Has exactly the entities of `Article.search`.
 @EntityModel
 private struct Published {
     @FullTextIndex<Self>(\.title, \.text) private var search
@@ -53,7 +53,7 @@ private struct Published {
     var text = ""
 }
 
-/// Indexes over the same property, and one over more that has all.
+/// Indexes over the same property, and one over more properties with all entities.
 @EntityModel
 private struct Paper {
     @FullTextIndex<Self>(\.title, where: \.isOpen) private var open
@@ -246,7 +246,7 @@ struct PartialTextIndexTests {
         #expect(try closed.after(first).limit(3).ids(in: context) == [15, 17, 19])
         #expect(try Paper.filter(leaf).filter(\.isOpen).ranked(in: context).count == 40)
         #expect(message { try Paper.filter(leaf).ranked(in: context) }.contains("“open” of Paper"))
-        // A part of the properties, by an index that has more of them and all entities.
+        // Some of the properties, by an index with more of them and all entities.
         let whole = Paper.filter(leaf).sorted(by: \.id).requiringIndex()
         #expect(try whole.explain(in: context).description.contains("search of index whole for"))
         #expect(try whole.ids(in: context) == Array(1...80))
@@ -385,7 +385,7 @@ struct PartialTextIndexSchemaTests {
 
     @Test("Properties of a condition that a migration converts or forgets have the index built anew")
     func converted() throws {
-        // As the declared ones are, over what was stored before.
+        // Like the declared ones, over rows stored before.
         func index(_ name: String, _ condition: StoredCondition?) -> IndexDescription {
             var index = IndexDescription(name: name, kind: .text, components: [.init(column: "text")])
             index.nameNoAnalyzer()

@@ -125,7 +125,7 @@ struct RankedOrdersTests {
             var same = try context()
             #expect(try pages(list, of: size, &same) { _, _ in } == all)
             var emptied = try context()
-            // Words elsewhere keep the statistics that scores are made of.
+            // Words elsewhere keep the statistics behind the scores.
             let gone = try pages(list, of: size, &emptied) { hit, context in
                 if hit.id > 1000 { return }
                 let text = try #require(try hit.entity).text
@@ -154,7 +154,7 @@ struct RankedOrdersTests {
                 _ = try Named.query(hit.id).delete(from: &context)
                 try Named(id: "a" + hit.id, text: entity.text, title: "").save(to: &context)
             }
-            // Those saved meanwhile come before in each order.
+            // Entities saved meanwhile come earlier in each order.
             #expect(found == all)
         }
         var context = Context()

@@ -33,7 +33,7 @@ private struct Place {
     var text: String
 }
 
-/// An index that knows which words a text has, and not where.
+/// An index with the words of a text, but not their positions.
 @EntityModel
 private struct Slip {
     @FullTextIndex<Self>(\.text, positions: false) private var search

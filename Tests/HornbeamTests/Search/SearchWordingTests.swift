@@ -22,7 +22,7 @@ private struct Place {
     var other = ""
 }
 
-/// The first index alone, kept with positions and without, and none.
+/// The first index alone, with positions and without, and none.
 @EntityModel
 private struct Indexed {
     @FullTextIndex<Self>(\.name, \.notes, \.tags, analyzer: .unicode) private var search

@@ -15,7 +15,7 @@ struct Employee: Equatable {
     var isFormer = false
 }
 
-/// An entity whose id is no row id.
+/// An entity whose id isn't a row id.
 @EntityModel
 struct Track: Equatable {
     let id: String
@@ -29,7 +29,7 @@ struct Track: Equatable {
 let department = IndexColumn<String>("department")
 let salary = IndexColumn<Double>("salary")
 
-/// As the document has it: employees that have left take no room.
+/// As in the document: employees that have left take no room.
 func payroll(
     _ version: String = "1", _ counter: CallCounter? = nil, orders: [[any SecondaryColumn]] = []
 ) -> SecondaryIndex<Employee> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes of several trees of which a damaged file has lost the record, and kept the trees.
+// Indexes of several trees whose record a damaged file has lost while keeping the trees.
 
 import HornbeamSecondaryIndexes
 import HornbeamTestSupport
@@ -36,7 +36,7 @@ struct LostRecordTests {
         let schema = try #require(try write.tree("schema"))
         let key = Array("index:idx".utf8)
         if isLost { _ = try write.delete(schema, key) } else { try write.put(schema, key, [1]) }
-        // It is said to have missed that there is an employee 2, twice: as it was, and as it was being built.
+        // It counts employee 2 as missed, twice: in its complete form, and in its build.
         for name in ["c:Employee:idx", "c:Employee:idx\u{1}"] {
             let missed = try #require(try write.tree(name, create: true))
             try write.put(missed, RowID(rawValue: 2).key, MissedRow.bytes(nil))
@@ -72,7 +72,7 @@ struct LostRecordTests {
     }
 }
 
-/// Another index, whose name ends as that of `payroll` does.
+/// Another index, whose name has the ending of `payroll`.
 private func payrollBeside() -> SecondaryIndex<Employee> {
     SecondaryIndex("other:idx", version: "1", columns: [salary]) { (employee: Employee, row: inout IndexRowWriter) in
         row[salary] = employee.salary

@@ -31,7 +31,7 @@ struct NumberPlaceTests {
             "exact": .decimal(Decimal(string: "1e100") ?? 0), "day": .date(-.infinity), "byte": .uint(7),
         ],
         4: ["real": .double(.nan), "float": .double(.nan), "exact": .decimal(.nan), "day": .date(.nan)],
-        // A row with nothing but nulls to compare.
+        // A row with only nulls to compare.
         5: ["whole": .int(0)],
     ]
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secondary indexes cut short, built in the background, with a tree that is missing, and with a version that should
-// have been another.
+// Secondary indexes cut short, built in the background, with a missing tree, and with an unchanged version despite
+// other code.
 
 import Foundation
 import HornbeamSecondaryIndexes
@@ -139,7 +139,7 @@ struct SecondaryDamageTests {
         try database.register(raised(), onDrift: .rebuild)
         #expect(try database.read { context in try raised().query(salary == 1).count(in: context) } == 60)
         #expect(try database.isWhole())
-        // Let be, it is wrong, as the check says; and repaired.
+        // Left alone, it is wrong, as the check reports; and repaired.
         try database.register(payroll(), onDrift: .ignore)
         #expect(try !database.check())
         try database.repair(index: "idx")

@@ -121,7 +121,7 @@ extension Condition {
     }
 }
 
-/// An order of the model: nil first, last where it descends.
+/// An order of the model: nil first, or last in descending order.
 private func comparison<Property: Comparable>(_ left: Property?, _ right: Property?, _ descending: Bool) -> Int {
     let order: Int
     if let left, let right {

@@ -109,7 +109,7 @@ struct SecondaryPagesTests {
     func covered() throws {
         let idx = payroll()
         let database = try filled(idx)
-        // Without the rows of the entities, nothing that asks for them would be answered.
+        // Without the rows of the entities, a query that needs them would fail.
         try database.write { (context) throws in
             let transaction = try context.session.core.transaction
             let rows = try #require(try transaction.tree("e:Employee"))

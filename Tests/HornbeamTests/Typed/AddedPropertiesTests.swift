@@ -49,7 +49,7 @@ private final class OldFile {
     let path: String
     private let folder: URL
 
-    /// Entities named by their ids, of a type with a property that is gone since.
+    /// Entities named by their ids, with a type that has lost a property since.
     init(_ name: String, _ ids: [String]) throws {
         folder = FileManager.default.temporaryDirectory.appending(path: "hornbeam-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -75,7 +75,7 @@ private final class OldFile {
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// Each row with its id, as the store has it.
+    /// Each stored row with its id.
     func rows<Result>(_ type: String, _ body: (RowReader, EntityType) throws -> Result) throws -> [Result] {
         let store = try TreeStore.open(at: path, options: StoreOptions())
         let transaction = try store.beginRead()

@@ -287,7 +287,7 @@ struct AggregateTests {
         let pairs = try Sale.query().grouped(by: \.region, \.price).aggregate(.count).resolve(in: context)
         #expect(pairs.count == Set(all.map { "\($0.region) \($0.price)" }).count)
         #expect(pairs.map(\.values).reduce(0, +) == 600)
-        // Another condition than the index answers, and a part of the list, go by the rows.
+        // Another condition than the index answers, and a part of the list, are computed from the rows.
         check(
             try fixed.filter(\.id > 300).grouped(by: \.price).aggregate(.count).resolve(in: context),
             counts(all.filter { $0.region == "c1" && $0.id > 300 }) { $0.price })

@@ -128,7 +128,7 @@ struct AnalyzerTests {
         ]
         for (text, expected) in questions {
             let plain = Page.filter(.string(\.title, \.body, matches: text))
-            // In a disjunction with what no index knows every row is looked at.
+            // In a disjunction with a condition without an index every row is read.
             let mixed = Page.filter(.string(\.title, \.body, matches: text) || \.place > 5)
             let others = Page.filter(!.string(\.title, \.body, matches: text))
             try database.read { context in

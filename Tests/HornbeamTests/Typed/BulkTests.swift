@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deleting and changing what a query finds, against the same one by one.
+// Deleting and changing the results of a query, compared with doing it one by one.
 
 import HornbeamTestSupport
 import Testing
@@ -38,7 +38,7 @@ private struct Seat: Equatable {
     var place: Int
 }
 
-/// Comes back whenever it is deleted.
+/// Is restored whenever it is deleted.
 @EntityModel
 private struct Weed {
     let id: Int
@@ -46,7 +46,7 @@ private struct Weed {
     func asDeleted(in context: Context) throws -> Deleted<Self>? { nil }
 }
 
-/// When it is deleted, the next loses its mark, one far behind gets one, and some come back.
+/// When it is deleted, the next loses its mark, a much later one gets one, and some are restored.
 @EntityModel
 private struct Rival {
     @Index<Self>(\.isMarked) private var byMark

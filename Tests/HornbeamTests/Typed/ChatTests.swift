@@ -75,7 +75,7 @@ struct ChatTests {
         var context = Context()
         let messages = [("c", "tea"), ("a", "milk"), ("d", "tea"), ("b", "tea")].map { Message(id: $0, text: $1) }
         try Chat(id: "1", messages: .relation(messages)).save(to: &context)
-        // Linked and never saved: no result, and none in a count.
+        // Linked and never saved: it is no result, and doesn't count.
         try Chat(id: "1", messages: .appending(ids: ["ghost"])).save(to: &context)
         try Chat(id: "2", messages: .relation([Message(id: "e", text: "tea")])).save(to: &context)
         func ids(_ query: QueryList<Message>) throws -> [String] {

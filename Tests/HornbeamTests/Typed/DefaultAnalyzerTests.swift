@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Full-text indexes that name no analyzer: which texts they find, and how files are treated that were made when `words`
-// was the default.
+// Full-text indexes without a named analyzer: the texts they find, and the treatment of files made when `words` was the
+// default.
 
 import HornbeamTestSupport
 import Testing
@@ -38,7 +38,7 @@ private struct WordsNote {
 
 @Suite("Full-text indexes without a named analyzer")
 struct DefaultAnalyzerTests {
-    /// A file of one note, “Can't”, whose index was made with this analyzer.
+    /// A file with one note, “Can't”, whose index was made with this analyzer.
     private func file(_ name: String, analyzer: String?) throws -> MigratedFile {
         let index = IndexDescription(
             name: "search", kind: .text, components: [.init(column: "text")], analyzer: analyzer)

@@ -101,7 +101,7 @@ struct DeleteRulesTests {
             #expect(try tags(context).isEmpty)
             #expect(try Picture.query().count(in: context) == 0)
         }
-        // Restored, the links between them come back.
+        // When the entities are restored, so are the links between them.
         try database.write { (context) throws in
             try Deleted<Tag>.query().filter(\.id == "all").resolve(in: context).first?.restore(in: &context)
             try Deleted<Post>.query().filter(\.id == 3).resolve(in: context).first?.restore(in: &context)
@@ -124,7 +124,7 @@ struct DeleteRulesTests {
     func otherLinks() throws {
         let database = try database()
         try database.write { (context) throws in
-            // Nobody has saved post 9.
+            // Post 9 was never saved.
             try Tag(id: "of 1", posts: .appending(ids: [9])).save(to: &context)
             try Post.delete(id: 1, from: &context)
             #expect(try tags(context).contains("of 1"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a database keeps what was deleted: not at all, unless its types or its options say so.
+// How long a database keeps deleted entities: not at all, unless its types or its options say so.
 
 import Foundation
 import HornbeamTestSupport
@@ -200,7 +200,7 @@ struct DeletedRetentionTests {
         #expect(try kept(in: database) == [3, 3, 1])
     }
 
-    /// Has a deleted post be that much older.
+    /// Makes a deleted post older by that much.
     private func age(_ id: Int, by seconds: TimeInterval, in database: Database) throws {
         try database.write { context in
             let session = context.session

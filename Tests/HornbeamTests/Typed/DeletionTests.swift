@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How deleting works through what it takes, and what the store makes of a deleted entity by itself.
+// How a deletion handles the entities it takes, and the store's own treatment of a deleted entity.
 
 import Foundation
 import HornbeamTestSupport
@@ -26,7 +26,7 @@ private struct Knot {
     @Relationship() var owner: Knot?
 }
 
-/// A property of each type that is stored.
+/// A property of each stored type.
 @EntityModel
 private struct Everything: Equatable {
     let id: String
@@ -57,7 +57,7 @@ private struct Everything: Equatable {
     }
 }
 
-/// Decides by itself what it leaves behind.
+/// Chooses itself which properties to leave behind.
 @EntityModel
 private struct Keeper {
     let id: Int
@@ -78,7 +78,7 @@ private struct Keeper {
     }
 }
 
-/// Comes back when what was deleted with it is gone.
+/// Is restored when the entities deleted with it are gone.
 @EntityModel
 private struct Phoenix {
     let id: Int
@@ -91,7 +91,7 @@ private struct Ash {
     func didDelete(from context: inout Context) throws { try Phoenix(id: id).save(to: &context) }
 }
 
-/// Is saved when it is to be deleted.
+/// Saves itself when it is to be deleted.
 @EntityModel
 private struct Sudden {
     let id: Int

@@ -121,7 +121,7 @@ struct DenyTests {
         #expect(try context.isWhole())
     }
 
-    /// In a bulk deletion a hook's deletions each add a few to what is a set of all that goes.
+    /// In a bulk deletion each of a hook's deletions adds a few to the set of all deleted entities.
     @Test("includes nested deletions, each until it is done, without copies of the outer ones")
     func withinOthers() async throws {
         try await inSmallThread {

@@ -20,7 +20,7 @@ func saveAsEarlierVersion(_ ids: [String], name: String, at path: String) throws
     try database.close()
 }
 
-/// Opens the file for reading alone as the earlier version does: ids and names of all that is there.
+/// Opens the file read-only as the earlier version does: returns ids and names of all entities.
 func readAsEarlierVersion(at path: String) throws -> [String: String] {
     var options = Database.Options()
     options.isReadOnly = true

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // @HashIndex and @Unique over types without an order: enums with payloads, structs, arrays, parameters of a generic
-// type. Nothing is written for them but `Codable`.
+// type. They need only `Codable`.
 
 import HornbeamTestSupport
 import Testing

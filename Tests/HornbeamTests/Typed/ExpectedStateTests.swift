@@ -42,7 +42,7 @@ private struct Visit {
     }
 }
 
-/// Whose hook says what its id is.
+/// Its hook chooses its id.
 @EntityModel
 private struct Renumbered {
     var id: Int
@@ -104,7 +104,7 @@ struct ExpectedStateTests {
         try expectConflict("can't be deleted", database) { context in
             try Ticket(id: 1, note: "").delete(from: &context, expecting: first)
         }
-        // The same content saved again is another state, and so is what went and came back.
+        // Saving the same content again makes another state, and so does deleting and saving again.
         try database.write { context in try Ticket(id: 1, note: "first").save(to: &context) }
         #expect(try token(database) != first)
         try database.write { (context) throws in
@@ -208,7 +208,7 @@ struct ExpirationTests {
         try Deleted(Visit(id: 1003, until: Self.time(0))).save(to: &context)
         for (id, next) in [(1, 2), (2, 50), (3, nil), (50, nil), (60, nil)] { try save(id, next: next) }
         let before = try context.ids(Deleted<Visit>.self)
-        // 50 isn't due, and goes by the rule.
+        // 50 isn't due, and is deleted by the rule.
         #expect(try Visit.purgeExpired(\.until, at: Self.time(10), from: &context) == 3)
         #expect(try context.ids(Visit.self) == [60])
         #expect(try Set(context.ids(Deleted<Visit>.self)) == Set(before + [1050]))
@@ -241,7 +241,7 @@ struct ExpirationTests {
             #expect(try Ticket.purgeExpired(\.until, at: Self.time(5), limit: 3, from: &context) == 3)
             #expect(try Ticket.purgeExpired(\.until, at: Self.time(5), limit: 3, from: &context) == 1)
             #expect(try Ticket.purgeExpired(\.until, at: Self.time(5), from: &context) == 0)
-            // Nothing is left of them, but what went by a rule.
+            // Nothing is left of them, except the effects of a rule.
             #expect(try Deleted<Ticket>.query().count(in: context) == 0)
             #expect(try Deleted<Seat>.query().count(in: context) == 4)
             #expect(try Ticket.query().count(in: context) == 36)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every form of declaration that `@EntityModel` takes, compiled and stored: types, access, nesting, names.
+// Every form of declaration that `@EntityModel` accepts, compiled and stored: types, access, nesting, names.
 
 import Foundation
 public import Hornbeam

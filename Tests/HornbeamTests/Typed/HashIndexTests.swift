@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes by hashes: for equality alone, with entries of one size.
+// Indexes by hashes: only for equality, with entries of one size.
 
 import HornbeamTestSupport
 import Testing
@@ -65,7 +65,7 @@ struct HashIndexTests {
             #expect(try one.count(in: context) == 4)
             let plan = try one.explain(in: context)
             #expect(plan.access == .index(name: "byURL", ranges: 1, entries: 4, reversed: false))
-            // Two values may share a hash, so that rows are looked at.
+            // Two values may share a hash, so rows are compared.
             #expect(plan.filter != nil && !plan.isCountKnown)
             let some = Page.filter(.value(\.url, in: ["\(long)/7", "\(long)/8", "none"]))
             #expect(try some.ids(in: context) == [7, 8, 57, 58, 107, 108, 157, 158])

@@ -53,7 +53,7 @@ struct KeyPathTests {
                 let expected = (0..<20).sorted { precedes($0, $1) || !precedes($1, $0) && $0 < $1 }
                 #expect(try list.ids(in: context) == expected)
             }
-            // An id of none comes first.
+            // An entity without a name comes first.
             func name(_ id: Int) -> Int { id % 7 }
             let all = Layered.query()
             for _ in 0..<3 {

@@ -70,7 +70,7 @@ struct LaterModelTests {
                 }
             }
             #expect(try readAsEarlierVersion(at: path) == ["a": "first", "b": "second"])
-            // Nothing was noted down that has rows looked at again, and the index is whole.
+            // No record makes a program read the rows again, and the index is whole.
             try withDatabase(path) { database throws in
                 let query = Parcel.filter(\.label == "red")
                 #expect(try database.read { try query.ids(in: $0) } == ["a"])
@@ -93,7 +93,7 @@ struct LaterModelTests {
                 #expect(try text("a", database) == "third 9 blue heavy")
                 #expect(try text("b", database) == "third 1 none -")
                 #expect(try text("c", database) == "third 1 none -")
-                // Filters look at rows, which the earlier version has made without the property.
+                // Filters read rows, which the earlier version has made without the property.
                 #expect(try database.read { try Parcel.filter(\.count == 1).ids(in: $0).sorted() } == ["b", "c"])
                 #expect(try database.read { try Parcel.filter(\.label == "none").count(in: $0) } == 2)
             }

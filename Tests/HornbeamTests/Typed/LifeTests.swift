@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random lives: entities saved, deleted, restored, purged, inserted and removed in a file that is closed and opened
-// again, against a model in memory: with others nested in them, whose keys and delete rules lead back to what is saved.
-// After each write the whole store is checked, tombstones, links and indexes included.
+// again, compared with a model in memory: with others nested in them, whose keys and delete rules lead back to the
+// entity being saved. After each write the whole store is checked, tombstones, links and indexes included.
 
 import Foundation
 import HornbeamTestSupport
@@ -38,8 +38,8 @@ private struct Expected: Equatable {
     /// By ids, stored or not.
     var links: [String: Links] = [:]
     var formerLinks: [String: Links] = [:]
-    /// How often saving those nested in a node has deleted it, and how often that came to no end. No part of what is
-    /// stored.
+    /// How often saving a node's nested ones has deleted it, and how often that had no end. Not part of the stored
+    /// content.
     var (savedAgain, refused) = (0, 0)
 
     static func == (left: Self, right: Self) -> Bool {
@@ -52,7 +52,7 @@ private struct Expected: Equatable {
     mutating func save(_ node: Node) throws {
         put(node)
         if try saveRelations(of: node, again: false) { return }
-        // Saving those nested in it has deleted it.
+        // Saving its nested ones has deleted it.
         savedAgain += 1
         put(node)
         guard try saveRelations(of: node, again: true) else { throw Refused() }

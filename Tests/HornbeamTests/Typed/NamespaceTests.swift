@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entities inside a type, whose relations name each other as they are called in there.
+// Entities inside a type, whose relations name each other by their names in there.
 
 import Testing
 
 @testable import Hornbeam
 @testable import HornbeamEngine
 
-/// Has the name of one inside `Library`, which is meant there.
+/// Has the same name as an entity inside `Library`, which is the one meant there.
 @EntityModel
 private struct Author {
     let id: Int

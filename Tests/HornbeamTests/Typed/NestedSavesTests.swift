@@ -41,7 +41,7 @@ private struct Tag {
     mutating func willSave(to context: inout Context) throws { id = id.lowercased() }
 }
 
-/// Two that delete each other where their keys say so.
+/// Two that delete each other if their keys say so.
 @EntityModel
 private struct Husband {
     @Unique<Self>(\.name, collisions: .replace) private var byName
@@ -80,7 +80,7 @@ private struct Guest {
     }
 }
 
-/// Two of its parts have one key, and each takes the whole with it.
+/// Two of its parts have the same key, and deleting either deletes the whole.
 @EntityModel
 private struct Whole {
     let id: Int
@@ -108,7 +108,7 @@ struct NestedSavesTests {
     func upsertBelow() throws {
         var context = Context()
         try stored(&context)
-        // The room has another id now: the old one makes room, and its posts go with it.
+        // The room has another id now: the old one is deleted, and its posts with it.
         let new = Room(id: "new", title: "General")
         try Post(id: "m", text: "again", room: .relation(new)).save(to: &context)
         #expect(try Post.query("m").resolve(in: context)?.text == "again")

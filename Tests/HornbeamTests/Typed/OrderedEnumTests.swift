@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enums in an order: their own one, which entities are decoded for, or that of their raw values, which an index has.
+// Enums in an order: their own one, which requires decoding entities, or that of their raw values, which an index has.
 
 import Hornbeam
 import Testing
 @testable import HornbeamEngine
 
-/// By size, which the raw values don't follow.
+/// By size, which differs from the order of the raw values.
 private enum Size: String, Comparable, CaseIterable, Sendable {
     case small, middle, large
 
@@ -13,7 +13,7 @@ private enum Size: String, Comparable, CaseIterable, Sendable {
     static func < (left: Size, right: Size) -> Bool { left.rank < right.rank }
 }
 
-/// By size, against its raw values, which are of a type that has a NaN.
+/// By size, unlike its raw values, which are of a type that has a NaN.
 private enum Weight: Double, Codable, Comparable, CaseIterable, Sendable {
     case heavy = 1
     case light = 2
@@ -35,7 +35,7 @@ private enum Level: Int, Comparable, CaseIterable, Sendable {
     static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// Its order is that of its raw values: nothing else has to be said.
+/// Its order is that of its raw values: no further declaration is needed.
 extension Level: IndexKey {}
 
 @EntityModel

@@ -8,7 +8,7 @@ import Testing
 @testable import Hornbeam
 @testable import HornbeamEngine
 
-/// Counts its saves, refuses to be deleted while it is kept, and shows only what is listed.
+/// Counts its saves, refuses to be deleted while it is kept, and shows only listed ones.
 @EntityModel
 private struct Record {
     let id: Int

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conditions beyond single comparisons: lists, ranges, nil, arrays, accents, regular expressions, nested structs. Each
-// gives what Swift's own filter gives, with an index over the property and without.
+// gives the result of Swift's own filter, with an index over the property and without.
 
 import Foundation
 import Hornbeam

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filters, orders and limits, in every spelling; with and without indexes they give what Swift's own `filter` and
-// `sorted` give.
+// Filters, orders and limits, in every spelling; with and without indexes they give the results of Swift's own `filter`
+// and `sorted`.
 
 import Foundation
 import Hornbeam
@@ -196,7 +196,7 @@ struct QueryTests {
         func check<Key: Comparable>(
             _ query: QueryList<Person>, by key: (Person) -> Key, _ place: SourceLocation = #_sourceLocation
         ) throws {
-            // Swift's sort is stable, and ties go by row id, which is the id here.
+            // Swift's sort is stable, and ties are ordered by row id, which is the id here.
             let wanted = Person.all.sorted { key($0) < key($1) }
             #expect(try query.resolve(in: context) == wanted, sourceLocation: place)
         }

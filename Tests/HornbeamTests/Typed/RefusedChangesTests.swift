@@ -20,7 +20,7 @@ private struct Outer {
     @Relationship() var inner: Inner?
 }
 
-/// Saves something else once it is stored, and doesn't mind if that is refused.
+/// Saves another entity once it is stored, and ignores a refusal.
 @EntityModel
 private struct Trigger {
     let id: Int
@@ -83,7 +83,7 @@ private struct Photo {
     func willDelete(from context: inout Context) throws { if isLocked { throw Refused() } }
 }
 
-/// Links what goes with it only when it goes itself.
+/// Links the entities deleted with it only when it is deleted itself.
 @EntityModel
 private struct Parting {
     let id: Int
@@ -271,7 +271,7 @@ struct EndlessChangesTests {
             refusal { try Bench(id: -1, place: 0).save(to: &context) }
             #expect(try Bench.query().resolve(in: context).map(\.place) == Array(0..<1_000))
             #expect(try Bench.query(-1).resolve(in: context) == nil)
-            // A short way is none too many.
+            // A short chain of moves is allowed.
             try Bench(id: -1, place: 990).save(to: &context)
             #expect(try Bench.query(999).resolve(in: context)?.place == 1_000)
             #expect(try context.isWhole())

@@ -48,7 +48,7 @@ struct RelationPredicateTests {
         var random = SeededGenerator()
         var model = Model()
         for id in 0..<40 {
-            // Some are linked that are never stored.
+            // Some are linked but never stored.
             if id % 9 == 0 { continue }
             model.ages[id] = Int.random(in: 10...30, using: &random)
             try Member(id: id, age: model.ages[id] ?? 0).save(to: &context)
@@ -242,7 +242,7 @@ struct RelationPredicateTests {
             try club.detach(10, 11, relation: \.$members, inverse: \.$clubs, in: &context)
             #expect(try members.count(in: context) == 4998)
             #expect(try members.limit(3, offset: 4987).ids(in: context) == [12, 9, 8])
-            // Linked before it is stored: the links have to be looked at then.
+            // Linked before it is stored: the links have to be read then.
             var more = club
             more.$members = .appending(ids: [77_777])
             try more.save(to: &context)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Required relations: by default they only can't be set to null; a strict database looks at the end of each write.
+// Required relations: by default they only can't be set to null; a strict database checks them at the end of each
+// write.
 
 import HornbeamTestSupport
 import Testing

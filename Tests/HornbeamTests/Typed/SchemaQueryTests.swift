@@ -71,7 +71,7 @@ struct SchemaQueryTests {
         #expect(all.leader == nil)
         #expect(all.$leader.isNone)
         #expect(all.deletedPeople?.map(\.id) == ["d"])
-        // No link was there, and reading made none.
+        // There was no link, and reading made none.
         #expect(try Everything.query("everything").id(\.$people).resolve(in: context)?.$people.ids == [])
     }
 

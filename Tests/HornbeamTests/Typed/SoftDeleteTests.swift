@@ -41,7 +41,7 @@ private struct Scrap {
     func asDeleted(in context: Context) throws -> Deleted<Self>? { nil }
 }
 
-/// Says what its hooks see of it and its deleted self.
+/// Records what its hooks see of it and its deleted self.
 @EntityModel
 private struct Witness {
     let id: Int

@@ -155,7 +155,7 @@ struct SurfaceTests {
         bea.$boss = .id("a")
         try bea.save(\.$boss, to: &context)
         #expect(try Writer.query("b").id(\.$boss).resolve(in: context)?.$boss.id == "a")
-        // Nothing of it, if one of the entities is refused.
+        // Nothing of it is saved, if one of the entities is refused.
         bea.$boss = .relation(Writer(id: "c", name: "Cy", age: 1, mail: "b@x"))
         #expect(throws: HornbeamError.self) { try bea.save(\.$boss, to: &context) }
         #expect(try Writer.query("b").id(\.$boss).resolve(in: context)?.$boss.id == "a")

@@ -21,7 +21,7 @@ private struct Seat: Equatable {
     @Relationship(inverse: \.behind) var inFront: Seat?
 }
 
-/// Trims its name before it is saved, and puts its id in place of a sign at the end.
+/// Trims its name before it is saved, and replaces a sign at the end by its id.
 @EntityModel
 private struct Trimmed {
     @Unique<Self>(\.name, collisions: .throw) private var byName
@@ -42,7 +42,7 @@ private struct Shelf {
     @Relationship() var items: [Trimmed]?
 }
 
-/// Has two seats exchange their numbers while it is saved.
+/// Exchanges the numbers of two seats while it is saved.
 @EntityModel
 private struct Swapper {
     @Unique<Self>(\.key, collisions: .throw) private var byKey
@@ -104,7 +104,7 @@ struct UniqueBatchTests {
         try context.saveAll([Seat(id: "a", number: 0, holder: "h1"), Seat(id: "b", number: 1, holder: "h0")])
         #expect(try Seat.query().resolve(in: context).map(\.holder) == ["h1", "h0", "h2"])
         #expect(try context.ids(Deleted<Seat>.self) == [])
-        // Two that want the same key are as if saved one after the other.
+        // Two entities with the same key behave as if saved one after the other.
         try context.saveAll([Seat(id: "x", number: 8, holder: "z"), Seat(id: "y", number: 9, holder: "z")])
         #expect(try Seat.filter(\.holder == "z").ids(in: context) == ["y"])
         try ["x", "y"].forEach { try context.remove(Seat.self, id: $0) }
@@ -209,11 +209,11 @@ struct UniqueBatchTests {
     func nestedHooks() throws {
         var context = Context()
         try Trimmed(id: 1, name: "one").save(to: &context)
-        // The same before the hook, but not in the end.
+        // Equal before the hook, but not in the end.
         try Shelf(id: 1, items: .relation([Trimmed(id: 2, name: "two#"), Trimmed(id: 3, name: "two#")]))
             .save(to: &context)
         #expect(try Trimmed.query().resolve(in: context).map(\.name) == ["one", "two2", "two3"])
-        // Others before the hook, but the same in the end: nothing is left.
+        // Different before the hook, but equal in the end: nothing is left.
         #expect(throws: HornbeamError.self) {
             try Shelf(id: 2, items: .relation([Trimmed(id: 4, name: "x"), Trimmed(id: 5, name: "  x")]))
                 .save(to: &context)

@@ -69,7 +69,7 @@ struct UniqueNilsTests {
                 let guest = Guest(6).with { ($0.name, $0.table) = (name, table) }
                 #expect(codeThrown { try guest.save(to: &context) } == .uniqueViolation)
             }
-            // All coats but these have been nil.
+            // All coats except these have been nil.
             #expect(try Guest.filter(\.coat == nil).count(in: context) == 4)
             #expect(try Guest.filter(\.seat == nil).ids(in: context) == [1])
             #expect(try Guest.filter(\.name == nil && \.table == nil).ids(in: context) == [4])
@@ -166,7 +166,7 @@ struct UniqueNilsTests {
         let text = String(decoding: try JSONEncoder().encode(indexes), as: UTF8.self)
         #expect(text.components(separatedBy: "nilsDistinct").count == 5)
         #expect(try JSONDecoder().decode([IndexDescription].self, from: Data(text.utf8)) == indexes)
-        // A file that has it already is opened without building anything.
+        // A file that already has it is opened without building anything.
         let kept = try file(nilsDistinct: false, seats: [nil, 1])
         var built: [String] = []
         try kept.open([Guest.self], progress: { built.append("\($0)") }) { _ in }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unique indexes and their rules for collisions. A save that is refused leaves nothing behind, in no index.
+// Unique indexes and their rules for collisions. A refused save leaves nothing behind, in no index.
 
 import Hornbeam
 import Testing

@@ -14,7 +14,7 @@ private enum Stage: String, Codable { case open, shut }
 private enum Rating: Int, Codable, IndexKey { case good = 1, bad }
 private struct Details: Codable, Equatable { var note: String }
 
-/// The type of an earlier program, whose enums had cases that are gone now.
+/// The type in an earlier program, whose enums had cases that are gone now.
 private let earlier = EntityDescription(
     name: "Ticket",
     columns: [
@@ -22,7 +22,7 @@ private let earlier = EntityDescription(
         column("details", .json),
     ])
 
-/// A file of four entities: 1 and 2 have today's cases alone, 3 has former ones, and so has a list of 4.
+/// A file with four entities: 1 and 2 have only today's cases, 3 has former ones, and so has a list in 4.
 private func file(_ name: String) throws -> MigratedFile {
     var type = earlier
     type.name = name

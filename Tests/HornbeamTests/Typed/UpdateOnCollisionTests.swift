@@ -155,7 +155,7 @@ private struct Pair {
     var right: String
     var extra: Int
 
-    /// Takes a key that the entity which replaces it wants.
+    /// Takes a key that its replacing entity wants.
     func didDelete(from context: inout Context) throws {
         if extra == 1 { try Pair(id: 9, left: "new", right: "stolen", extra: 9).save(to: &context) }
     }

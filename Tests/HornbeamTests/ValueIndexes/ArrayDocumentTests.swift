@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The document on array indexes of Couchbase Lite: its person with contacts and phones, its queries, its results; the
-// edge cases that it leaves to its tests; and what it has wrong.
+// edge cases that it leaves to its tests; and its mistakes.
 
 import Foundation
 import HornbeamPages
@@ -221,7 +221,7 @@ struct ArrayDocumentTests {
         #expect(try database.plan(query).access == .index(name: "city", ranges: 1, entries: 1, reversed: false))
         #expect(try database.plan(query).filter == nil)
         #expect(try database.results(query) == [.sam])
-        // Both of one element: not of two.
+        // Both conditions for one element, not for two.
         let mixed = ContactPerson.filter(.any(\.contacts) { $0.address.state == "WA" && $0.type == "primary" })
         #expect(try database.plan(mixed).indexes == ["city"])
         #expect(try database.results(mixed) == [])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collations of indexes, of comparisons and of sorts. An index is used by what goes by its collation, anything
-// else is answered without it, the same, and the plan says why.
+// Collations of indexes, of comparisons and of sorts. Queries with an index's collation use the index, others give the
+// same without it, and the plan says why.
 
 import Foundation
 import HornbeamKeys
@@ -272,7 +272,7 @@ struct CollatedIndexTests {
         }
         let index = ValueIndex("later", \Townsperson.name, collation: .unicode)
         try database.createIndex(index)
-        // As the other version has left it: its identity, and entries that are of no use to this one.
+        // As the other version has left it: its identity, and entries that are useless for this one.
         let changed = try database.store.beginWrite()
         let stored = try #require(try RegisteredCatalogue.read("later", in: changed))
         func identity(_ settings: [String: String]) -> [UInt8] {

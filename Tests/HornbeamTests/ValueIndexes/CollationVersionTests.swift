@@ -94,7 +94,7 @@ struct CollationVersionTests {
         try other.write { (context) throws in try Neighbour(id: 1, street: "High Street").save(to: &context) }
         try other.close()
         #expect(try !versions(disk).contains { $0.contains("-0.") })
-        // No opening has anything to do any more.
+        // No later opening has any work.
         let store = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()))
         let read = try store.beginRead()
         let known = try #require(try SchemaCatalogue.open([], in: read))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders by what isn't stored: an index over the property gives them, in either direction and with a limit, and without
-// one they are the same.
+// Orders by computed properties: an index over the property gives them, in either direction and with a limit, and
+// without one they are the same.
 
 import HornbeamTestSupport
 import Testing

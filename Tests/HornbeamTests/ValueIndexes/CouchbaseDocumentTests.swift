@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The document on indexing of Couchbase Lite, feature by feature: its data, its calls, its results; and what it leaves
-// open.
+// The document on indexing of Couchbase Lite, feature by feature: its data, its calls, its results; and its open
+// questions.
 
 import Foundation
 import HornbeamTestSupport
@@ -153,17 +153,17 @@ struct CouchbaseDocumentTests {
         let plan = try database.plan(Hotel.filter(\.type == "hotel" && \.name > "M"))
         #expect(plan.indexes == ["hotels"] && plan.filter == nil && plan.isCountKnown)
         #expect(plan.candidates == all.count)
-        // Its condition alone, and in its order.
+        // Only its condition, and in its order.
         let ordered = Hotel.filter(\.type == "hotel").sorted(by: \.name).limit(2)
         #expect(try database.plan(ordered).indexes == ["hotels"])
         #expect(try database.plan(ordered).order == .byAccess)
         #expect(try database.results(ordered).map(\.name) == ["A-0", "A-104"])
-        // Others need what it hasn't got.
+        // Other queries need entities that it doesn't have.
         #expect(try database.plan(Hotel.filter(\.name > "M")).indexes == [])
         #expect(try database.plan(Hotel.filter(\.type == "route" && \.name > "M")).indexes == [])
         #expect(try database.plan(Hotel.filter(\.type == "hotel" || \.name > "M")).indexes == [])
         #expect(try database.plan(Hotel.query().sorted(by: \.name)).indexes == [])
-        // An entity comes into it and leaves it by a change of the condition's property.
+        // A change of the condition's property adds an entity or removes it.
         try database.write { (context) throws in
             try Hotel(id: "hotel123", type: "ruin", name: "The Michigander").save(to: &context)
             try Hotel(id: "1", type: "hotel", name: "New").save(to: &context)
@@ -276,7 +276,7 @@ struct CouchbaseDocumentTests {
         try database.deleteIndex(withName: "TypeNameIndex")
         #expect(try database.plan(query).indexes == [])
         #expect(try database.results(query) == expected)
-        // A read that is older than the index does without.
+        // A read from before the index works without it.
         try database.read { (context) throws in
             try database.createIndex(Hotel.self, withName: "TypeNameIndex", config: config)
             #expect(try query.explain(in: context).indexes == [])

@@ -47,7 +47,7 @@ struct IndexedThing: Equatable {
 }
 
 extension IndexedThing {
-    /// Few different values of each property, so that queries find something, some of them awkward.
+    /// Few different values of each property, so that queries find something, some of them difficult.
     static func random(_ id: Int, _ random: inout SeededGenerator) -> IndexedThing {
         let names = ["", "a", "A", "b", "é", "e\u{301}", "ab\0c", "z", String(repeating: "long", count: 260)]
         let weights = [0.0, -0.0, 1.5, -2, .nan, .infinity]

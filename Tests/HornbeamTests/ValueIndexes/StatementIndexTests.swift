@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Value indexes by names: `ValueIndexConfiguration` with a condition, and with expressions of the query language,
-// which statements use that have the same one.
+// Value indexes by names: `ValueIndexConfiguration` with a condition, and with expressions of the query language, used
+// by statements with the same expression.
 
 import Foundation
 import HornbeamPages
@@ -134,7 +134,7 @@ struct StatementIndexTests {
         let ordered = "SELECT id FROM Boarder ORDER BY lower(name) DESC LIMIT 3"
         let text = try database.read { context in try Statement(ordered).explain(in: context) }
         #expect(text.contains("index lower") && text.contains("backwards") && !text.contains("sort by"))
-        // It is the same index however it is written, and follows its entities.
+        // It is the same index in every spelling, and is updated with its entities.
         try database.createIndex(Boarder.self, withName: "lower", config: ValueIndexConfiguration([" LOWER(name)"]))
         try database.write { (context) throws in
             try Boarder(id: 1, name: "QUITE NEW").save(to: &context)

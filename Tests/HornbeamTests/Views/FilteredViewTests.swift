@@ -32,7 +32,7 @@ struct FilteredViewTests {
         #expect(filtered.count(of: "none") == 0)
     }
 
-    /// A filter of each kind, and what it finds.
+    /// A filter of each kind, and its results.
     private func filter(_ random: inout SeededGenerator) -> (filter: Result<QueryList<Mail>, Plain>, Plain) {
         switch random.below(4) {
         case 0:

@@ -65,7 +65,7 @@ struct LiveSectionsTests {
         #expect(last.map(\.mappings.rowCount) == nil)
     }
 
-    /// Waits for what a timer does soon.
+    /// Waits for the effect of a timer.
     private func wait(until condition: () -> Bool) async throws {
         for _ in 0..<2000 where !condition() { try await Task.sleep(for: .milliseconds(5)) }
         try #require(condition())

@@ -69,7 +69,7 @@ struct LongLivedReadTests {
         let read = try database.longLivedRead()
         expect(.invalid) { try read.read { _ in try read.read { _ in } } }
         expect(.invalid) { _ = try read.read { _ in try read.moveForward() } }
-        // The refused ones have not taken the turn away.
+        // The refused uses have not taken the turn.
         #expect(try read.read { try Mail.query().count(in: $0) } == 10)
         expect(.busy) { try database.close() }
         try read.close()
@@ -138,7 +138,7 @@ struct LongLivedReadTests {
         try read.restart()
         #expect(try read.read { try Mail.query().count(in: $0) } == 10)
         try read.close()
-        // A move begins its age anew.
+        // A move restarts its age.
         let moved = try database.longLivedRead(maximumAge: .seconds(100))
         let version = moved.version
         try database.write { context in _ = try Mail.query(1).delete(from: &context) }

@@ -12,7 +12,7 @@ import Testing
 @testable import HornbeamMapReduce
 
 extension ViewChanges where Entity == Mail, Group == String {
-    /// The lists that these changes make of others; `row` gives what is at a position of the later state.
+    /// The result of these changes on other lists; `row` gives the row at a position of the later state.
     func applied(to old: NaiveView, row: (ViewPosition<String>) throws -> Mail?) throws -> [String: [Mail]] {
         var lists = Dictionary(uniqueKeysWithValues: old.sections.map { ($0.group, $0.mails) })
         var moving: [Int: Mail] = [:]
@@ -35,7 +35,7 @@ struct WaterLevel {
     var name: String
 }
 
-/// A text whose `==` doesn't look at its case, though it is stored as it is.
+/// A text whose `==` ignores case, although it is stored as it is.
 private struct AnyCase: IndexKey, Hashable {
     let text: String
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entities and views of the tests of views, and a list that does by hand what a view does.
+// Entities and views for the tests of views, and a list as a model of a view.
 
 import Foundation
 import HornbeamMapReduce
@@ -22,7 +22,7 @@ struct Mail: Equatable {
     var isSpam = false
 }
 
-/// An entity whose id is no row id.
+/// An entity whose id isn't a row id.
 @EntityModel
 struct Consignment: Equatable {
     let id: String
@@ -126,7 +126,7 @@ extension Database {
         return try Database(opening) { () throws(StorageError) in try TreeStore.open(file: disk, options: options) }
     }
 
-    /// How many pages `body` looks at in a read of its own, counted when that has ended.
+    /// The number of pages that `body` reads in a read of its own, counted after its end.
     func pagesRead(_ body: (Context) throws -> Void) throws -> Int {
         let before = store.statistics.cache
         try read(body)
@@ -134,7 +134,7 @@ extension Database {
         return Int(after.hits + after.misses - before.hits - before.misses)
     }
 
-    /// How many `body` looks at when it is done again.
+    /// The number of pages that `body` reads when it is repeated.
     func pagesReadAgain(_ body: (Context) throws -> Void) throws -> Int {
         _ = try pagesRead(body)
         return try pagesRead(body)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views as lists with positions: against a list that is sorted by hand, and what they refuse.
+// Views as lists with positions: compared with a list that is sorted by hand, and their refusals.
 
 import Foundation
 import HornbeamTestSupport
@@ -58,7 +58,7 @@ struct ViewTests {
         var writes = MailWrites(seed: seed)
         let database = try Database.inMemory(models: Mail.self)
         let view = mailView()
-        // Built from what is there already.
+        // Built from the stored entities.
         try writes.write(database, changes: 30)
         try database.register(view)
         for _ in 0..<40 {

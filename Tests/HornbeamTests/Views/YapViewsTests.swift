@@ -152,7 +152,7 @@ struct YapViewsTests {
         #expect(before[1].isEmpty)
         #expect(before[2].insertions == [ListPath(0, 19)])
         #expect(before[2].deletions == [ListPath(0, 0)])
-        // In the window: the one pushes its last row out, the other grows.
+        // In the window: the new row pushes its last row out, or the window grows.
         let within = try step { try Mail(id: 1001, folder: "a", rank: -40).save(to: &$0) }
         #expect(within[0].insertions == [ListPath(0, 12)])
         #expect(within[0].deletions == [ListPath(0, 19)])
@@ -242,7 +242,7 @@ struct YapViewsTests {
         let listed = try #require(database.longLivedReads.first)
         #expect(listed.version == read.version)
         #expect(listed.age > .zero && listed.age < .seconds(1_000))
-        // As its age would.
+        // As its age would expire it.
         read.expire()
         let error = #expect(throws: HornbeamError.self) { try read.read { _ in } }
         #expect(error?.code == .snapshotExpired)
