@@ -74,7 +74,7 @@ struct PageCacheTests {
         }
     }
 
-    @Test("never takes more than its budget, whatever is requested", .seeded)
+    @Test("never takes more than its budget, with any requests", .seeded)
     func budget() throws {
         var random = SeededGenerator()
         let budget = 1 << 20

@@ -84,7 +84,7 @@ struct ReadAccessTests {
         #expect(try Toy.cells(of: store)[2].value == 6)
     }
 
-    @Test("tells the holders of the cache, and that there are none once all have ended")
+    @Test("reports the holders of the cache, and none once all have ended")
     func figures() throws {
         let store = try Toy.open(MemoryFile(), Self.options(cacheBytes: 1 << 20))
         try Toy.commit(ToyChange(cell: 1, value: 5, longSectors: 3), to: store)
@@ -107,7 +107,7 @@ struct ReadAccessTests {
         #expect(store.statistics.cache.misses == misses + 1)
     }
 
-    @Test("reads a page anew once its sectors were free")
+    @Test("reads a page again once its sectors were free")
     func reusedPlaces() throws {
         let store = try Toy.open(MemoryFile(), Self.options(cacheBytes: 1 << 20))
         for value in 1...500 {

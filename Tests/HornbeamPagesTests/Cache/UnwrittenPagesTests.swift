@@ -89,7 +89,7 @@ struct UnwrittenPagesTests {
         }
     }
 
-    @Test("keep their places while they are on their way to the file, and others come meanwhile")
+    @Test("keep their places while they are being written, and others are added meanwhile")
     func inFlight() throws {
         let table = try #require(UnwrittenPages(pageSize: 4096, memoryBytes: 64 * 4096))
         func keep(_ number: UInt64) throws {
@@ -140,7 +140,7 @@ struct UnwrittenPagesTests {
         return try Toy.read(view).cells.map(\.value)
     }
 
-    @Test("cost a small commit no write but that of its record; a checkpoint writes them once")
+    @Test("cost a small commit only the write of its record; a checkpoint writes them once")
     func smallCommits() throws {
         let (disk, store) = try store()
         let before = disk.calls
@@ -242,7 +242,7 @@ struct UnwrittenPagesTests {
         try Toy.expectSound(store)
     }
 
-    @Test("leave no memory behind when commits rest, and some for the next commits before that")
+    @Test("leave no memory in use when commits pause, and some for the next commits before that")
     func idleMemory() throws {
         let table = try #require(UnwrittenPages(pageSize: 4096, memoryBytes: 1024 * 4096))
         for isIdle in [false, true] {

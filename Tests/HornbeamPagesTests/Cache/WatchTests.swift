@@ -146,7 +146,7 @@ struct WatchTests {
     }
 
     // `check` names the unreadable page, and continues with the others.
-    @Test("is an error of this page alone for a check, which goes on")
+    @Test("is an error of only this page for a check, which continues")
     func check() throws {
         let (store, leaf) = try store()
         truncate(path, Int(leaf.byteOffset))

@@ -81,7 +81,7 @@ struct CompressedPageTests {
         #expect(stored(page) == page)
     }
 
-    @Test("is the same whether or not blocks of the former one are taken over", .seeded)
+    @Test("is the same whether or not blocks of the former one are reused", .seeded)
     func takingOver() {
         var random = SeededGenerator()
         let before = leaf(period: 300, &random)
@@ -96,7 +96,7 @@ struct CompressedPageTests {
         }
     }
 
-    @Test("takes over a former block, even if compressing anew would give another one", .seeded)
+    @Test("reuses a former block, even if compressing again would give another one", .seeded)
     func takenAsItIs() throws {
         var random = SeededGenerator()
         let page = leaf(period: 300, &random)
@@ -121,7 +121,7 @@ struct CompressedPageTests {
         #expect(decoded(result).page == after)
     }
 
-    @Test("never takes over a former block with other content, whatever its bytes are", .seeded)
+    @Test("never reuses a former block with other content, with any bytes", .seeded)
     func hostileFormer() {
         var random = SeededGenerator()
         let page = leaf(period: 700, &random)
@@ -185,7 +185,7 @@ struct CompressedPageTests {
 
     // The sizes alone distinguished a leaf in blocks from one in a single piece, whose first bytes may look like such
     // sizes.
-    @Test("is not taken for one in blocks, whatever its bytes are, if it is marked as in one piece", .seeded)
+    @Test("marked as one piece is not mistaken for one in blocks, with any bytes", .seeded)
     func marked() {
         var random = SeededGenerator()
         var other = stored(leaf(period: 300, &random))
@@ -194,7 +194,7 @@ struct CompressedPageTests {
         #expect(other.withBytes { !PartialLeaf().open($0, pointer: 1, birth: 7) })
     }
 
-    @Test("is refused whatever its bytes are, and nothing is read or written outside of it", .seeded)
+    @Test("is refused with any bytes, and nothing is read or written outside of it", .seeded)
     func hostile() throws {
         var random = SeededGenerator()
         let page = leaf(period: 900, &random)

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("A checksum")
 struct ChecksumTests {
-    @Test("is the library's, whatever the length, the seed and the address", .seeded)
+    @Test("is the library's, for any length, seed and address", .seeded)
     func same() {
         var random = SeededGenerator()
         let bytes = random.bytes(70_000)

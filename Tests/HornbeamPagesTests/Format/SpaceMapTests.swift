@@ -78,7 +78,7 @@ struct SpaceMapTests {
         #expect(worthwhileEnd([(true, 2000), (false, 15), (true, 1)]) == nil)
     }
 
-    @Test("takes the lowest place below a compaction's limit, whatever was taken and freed", .seeded)
+    @Test("takes the lowest place below a compaction's limit, after any allocations", .seeded)
     func lowestPlace() {
         var random = SeededGenerator()
         for _ in 0..<20 {
@@ -204,7 +204,7 @@ struct SpaceMapTests {
         #expect(space.takeNode(minimumFree: 16) == 266)
     }
 
-    @Test("has nothing beyond the file, however large the numbers")
+    @Test("has nothing beyond the file, with the largest numbers too")
     func bounds() {
         var space = SpaceMap(pageSize: 8192)
         space.grow(to: 256)
@@ -278,7 +278,7 @@ struct SpaceMapTests {
         }
     }
 
-    @Test("ignores what a stored map says about places after the end")
+    @Test("ignores the places after the end in a stored map")
     func behindEnd() {
         var space = SpaceMap(pageSize: 8192)
         space.grow(to: 48)

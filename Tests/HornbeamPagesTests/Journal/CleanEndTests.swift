@@ -25,7 +25,7 @@ struct CleanEndTests {
         return try Toy.cells(of: store)[0].value
     }
 
-    @Test("is written by closing, and taken back by the first record")
+    @Test("is written by closing, and removed by the first record")
     func life() throws {
         let disk = try SimulatedDisk()
         try closed(disk)
@@ -44,7 +44,7 @@ struct CleanEndTests {
         #expect(try isMarked(disk))
     }
 
-    @Test("is gone before the first records are written, so that a crash which cuts these finds no mark")
+    @Test("is removed before the first records are written, so that a crash during these leaves no mark")
     func takenBackFirst() throws {
         let disk = try SimulatedDisk()
         try closed(disk)
@@ -95,7 +95,7 @@ struct CleanEndTests {
         #expect(disk.calls == calls)
     }
 
-    @Test("is none for another checkpoint's header, and none with a byte that differs")
+    @Test("is invalid for another checkpoint's header, and with a different byte")
     func others() throws {
         let first = try SimulatedDisk()
         try closed(first)

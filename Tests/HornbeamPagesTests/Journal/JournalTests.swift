@@ -212,7 +212,7 @@ struct JournalTests {
         #expect(tail == .torn)
     }
 
-    @Test("takes back a record that shares its sector with a published one, and nothing else")
+    @Test("removes a record that shares its sector with a published one, and nothing else")
     func takingBack() throws {
         let (disk, header) = try make()
         var journal = JournalWriter(after: header)
@@ -253,7 +253,7 @@ struct JournalTests {
         }
     }
 
-    @Test("takes no record of another generation, nor one that a user's value imitates")
+    @Test("accepts no record of another generation, nor one imitated by a user's value")
     func otherGenerations() throws {
         let (disk, header) = try make()
         var other = header
@@ -266,7 +266,7 @@ struct JournalTests {
         #expect(try read(disk, header).tail == .clean)
     }
 
-    @Test("makes nothing durable that the medium may have lost while it was not kept, until a checkpoint")
+    @Test("makes nothing durable that the medium may have lost, until a checkpoint")
     func doubtful() throws {
         let (disk, header) = try make(sectors: 1024)
         var journal = JournalWriter(after: header)

@@ -52,7 +52,7 @@ struct ArrearsTests {
         return try Toy.read(view).cells.map(\.value)
     }
 
-    @Test("are written and told after a moment in which nothing was committed")
+    @Test("are written and announced after a moment without commits")
     func moment() throws {
         let scene = try Scene()
         for value: UInt64 in 1...20 { try scene.put(value) }
@@ -65,7 +65,7 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
-    @Test("release the state that was told before, if no reader can see it")
+    @Test("release the state announced before, if no reader can see it")
     func formerState() throws {
         let scene = try Scene()
         let reader = try scene.reader()
@@ -85,7 +85,7 @@ struct ArrearsTests {
     }
 
     @Test(
-        "are seen by every process that opens the file, whatever is committed meanwhile",
+        "are seen by every process that opens the file, during further commits too",
         arguments: [Durability.full, .process])
     func whoeverComes(meanwhile: Durability) throws {
         let scene = try Scene()
@@ -128,7 +128,7 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
-    @Test("are told while the writer is in the middle of a transaction")
+    @Test("are announced while the writer is in the middle of a transaction")
     func longTransaction() throws {
         let scene = try Scene()
         try scene.put(7)
@@ -162,7 +162,7 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
-    @Test("are told while the thread for this waits for a transaction's end", arguments: [false, true])
+    @Test("are announced while the thread for this waits for a transaction's end", arguments: [false, true])
     func busyThread(isInFlight: Bool) throws {
         let scene = try Scene()
         try scene.put(7)
@@ -187,7 +187,7 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
-    @Test("are told again if the medium refused that, without another commit", arguments: [true, false])
+    @Test("are announced again if the medium refused that, without another commit", arguments: [true, false])
     func refusedTelling(isAwaited: Bool) throws {
         let scene = try Scene()
         eventually("never told") { !scene.writer.isInArrears }
@@ -207,7 +207,7 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
-    @Test("are told though the last of them changed nothing")
+    @Test("are announced even if the last of them changed nothing")
     func emptyCommit() throws {
         let scene = try Scene(idle: 0)
         for value: UInt64 in 1...5 { try scene.put(value, .process) }
@@ -221,7 +221,7 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
-    @Test("are told to new readers later, if the present readers couldn't be told")
+    @Test("are announced to new readers later, if the present readers couldn't be told")
     func refusedToReader() throws {
         let scene = try Scene()
         let first = try scene.reader()
@@ -264,7 +264,7 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
-    @Test("are told by the next writer that can, if the first can't")
+    @Test("are announced by the next writer that can, if the first can't")
     func failedWrite() throws {
         let scene = try Scene(idle: 50)
         for value: UInt64 in 1...5 { try scene.put(value) }

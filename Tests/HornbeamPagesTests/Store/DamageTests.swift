@@ -102,7 +102,7 @@ struct DamageTests {
         }
     }
 
-    @Test("by truncation is told by the length")
+    @Test("by truncation is detected by the length")
     func truncation() throws {
         let (image, _, _) = try image(closing: true)
         for count in [4096, 8192, image.count / 2, image.count - 4096] {

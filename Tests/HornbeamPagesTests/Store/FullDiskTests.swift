@@ -135,7 +135,7 @@ struct FullDiskTests {
         #expect(call > 50 && refusals < 20, "\(refusals) refused")
     }
 
-    @Test("a full disk refuses a transaction and nothing else; with space again it goes on")
+    @Test("a full disk refuses only a transaction; with space again the store continues")
     func fullDisk() throws {
         let disk = try SimulatedDisk(image: Toy.emptyFile())
         let store = try Toy.open(disk)

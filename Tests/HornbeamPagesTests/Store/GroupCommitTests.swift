@@ -47,7 +47,7 @@ struct GroupCommitTests {
         try Toy.expectSound(store)
     }
 
-    @Test("are not overtaken by one that asks for less")
+    @Test("are not overtaken by a commit with less durability")
     func order() throws {
         let (disk, store) = try store()
         let first = try enter(1, store, .full)
@@ -94,7 +94,7 @@ struct GroupCommitTests {
         #expect(try values(reopened(disk.powerLossImage(seed: 3))) == [1])
     }
 
-    @Test("fail together when their write fails, with the transaction on top of them; the store goes on")
+    @Test("fail together when their write fails, with the transaction on top of them; the store continues")
     func withdrawn() throws {
         for part in [0, 20_000] {
             let (disk, store) = try store()
@@ -161,7 +161,7 @@ struct GroupCommitTests {
         try store.complete(pending)
     }
 
-    @Test("whose records can't be taken back stop the store: reopening shows the outcome")
+    @Test("with records that can't be undone stop the store: reopening shows the outcome")
     func notTakenBack() throws {
         let (disk, store) = try store()
         try Toy.commit(ToyChange(cell: 11, value: 100), to: store)
@@ -259,7 +259,7 @@ struct GroupCommitTests {
         }
     }
 
-    @Test("of eight threads need far fewer write-throughs than there are commits")
+    @Test("of eight threads need far fewer write-throughs than commits")
     func threads() throws {
         let slow = try SlowFile()
         let store = try Toy.open(slow)

@@ -34,7 +34,7 @@ struct LongPageTests {
         }
     }
 
-    @Test("The value lies behind header, size and a checksum for each 64 KiB")
+    @Test("The value comes after header, size and a checksum for each 64 KiB")
     func layout() {
         #expect(LongPage.dataOffset(0) == 32)
         #expect(LongPage.dataOffset(1) == 40)

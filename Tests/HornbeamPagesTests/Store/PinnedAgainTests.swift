@@ -24,7 +24,7 @@ struct PinnedAgainTests {
         return Array(Bytes(start: start, count: view.pageSize)[8...])
     }
 
-    @Test("pins the state that it sees, whatever is committed and checkpointed meanwhile")
+    @Test("pins the state that it sees, despite later commits and checkpoints")
     func pins() throws {
         for file in try PageStoreTests.files() {
             let store = try Toy.open(file)
@@ -57,7 +57,7 @@ struct PinnedAgainTests {
         }
     }
 
-    @Test("sees the newest state though it has seen the one that the store was opened with")
+    @Test("sees the newest state after it has seen the one at opening")
     func openedWith() throws {
         for file in try PageStoreTests.files() {
             let store = try Toy.open(file)

@@ -80,7 +80,7 @@ struct StatisticsTests {
         writer.abort()
     }
 
-    @Test("tell the open transaction's memory: until it is spilled, committed or aborted")
+    @Test("report the open transaction's memory until it is spilled, committed or aborted")
     func writer() throws {
         #expect(store.statistics.writerBytes == 0)
         let writer = try store.beginWrite()
@@ -95,7 +95,7 @@ struct StatisticsTests {
         #expect(store.statistics.writerBytes == 0)
     }
 
-    @Test("tell retired pages that the checkpoint holds from those that snapshots hold")
+    @Test("distinguish retired pages held by the checkpoint from those held by snapshots")
     func retired() throws {
         try change(1)
         try store.checkpoint()

@@ -47,7 +47,7 @@ struct CheckpointPlanTests {
         #expect(plan.dropped.count == 2)
     }
 
-    @Test("that runs out of space aborts the large transaction, and the store goes on")
+    @Test("that runs out of space aborts the large transaction, and the store continues")
     func largeTransaction() throws {
         let (store, fill) = try tightStore(free: 60)
         let cells = try Toy.cells(of: store)
@@ -119,7 +119,7 @@ struct CheckpointPlanTests {
     }
 
     @Test(
-        "finds its places: transactions leave those of two and some to free space, recovery those of one",
+        "finds its places: transactions and recovery leave enough node pages free",
         arguments: [8192, 16_384])
     func reserves(pageSize: Int) throws {
         let (store, _, _) = try fragmentedStore(pageSize: pageSize, nodes: 12)
@@ -186,7 +186,7 @@ struct CheckpointPlanTests {
         try Toy.expectSound(again)
     }
 
-    @Test("doubles a journal that has filled up by itself, and none whose checkpoint was requested early")
+    @Test("doubles a journal that has filled up by itself, but not one whose checkpoint was requested early")
     func journalGrowth() throws {
         for asked in [0, 100_000] {
             var options = StoreOptions.withLargeRing

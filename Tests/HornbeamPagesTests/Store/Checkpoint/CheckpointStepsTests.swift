@@ -37,7 +37,7 @@ struct CheckpointStepsTests {
         return store.concludeRun()
     }
 
-    @Test("loses no commit that comes between its steps, wherever it is cut")
+    @Test("loses no commit made between its steps, wherever it is cut")
     func everyCall() throws {
         var call = 1
         while true {
@@ -78,7 +78,7 @@ struct CheckpointStepsTests {
     }
 
     /// Trap (a): the last durable checkpoint counts as a pinned snapshot until the next one is durable in both slots.
-    @Test("and commits within each of its calls leave whole what either checkpoint reaches")
+    @Test("and commits within each of its calls leave the pages of both checkpoints whole")
     func withinCalls() throws {
         let disk = try SimulatedDisk()
         let store = try Toy.open(disk)
@@ -132,7 +132,7 @@ struct CheckpointStepsTests {
     }
 
     /// Trap (g).
-    @Test("frees nothing that a snapshot from before the checkpoint before it sees")
+    @Test("frees nothing seen by a snapshot older than the previous checkpoint")
     func olderSnapshot() throws {
         let disk = try SimulatedDisk()
         let store = try Toy.open(disk)
@@ -213,7 +213,7 @@ struct CheckpointStepsTests {
     }
 
     @Test(
-        "writes again what commits wrote beside the former one, if a write-through failed after them",
+        "rewrites pages of commits beside the former one, if a write-through failed after them",
         arguments: 1...6 as ClosedRange<UInt64>)
     func faultAfterSync(seed: UInt64) throws {
         let disk = try SimulatedDisk()
@@ -283,7 +283,7 @@ struct CheckpointStepsTests {
         disk.plan = nil
     }
 
-    @Test("that reached one slot alone frees nothing until it has reached the other too")
+    @Test("that reached only one slot frees nothing until it has reached the other too")
     func half() throws {
         let disk = try SimulatedDisk()
         let store = try Toy.open(disk)
@@ -335,7 +335,7 @@ struct CheckpointStepsTests {
     /// Slot 0 named the new ring durably, slot 1 could not be written, and commits went on into the old ring: they were
     /// acknowledged, and lost without a word at the next opening, which found the new ring empty. Now no commit enters
     /// before slot 1 is written, and then into the new ring.
-    @Test("that reached one slot alone and has a new ring lets no commit go to the old one")
+    @Test("that reached only one slot and has a new ring lets no commit go to the old one")
     func halfWithNewRing() throws {
         let disk = try SimulatedDisk()
         let store = try Toy.open(disk)
@@ -366,7 +366,7 @@ struct CheckpointStepsTests {
     /// A large transaction has no record: it is only in the checkpoint. Slot 0 had it, slot 1 did not, and the commits
     /// after it continued the chain of the former header. When slot 0 was damaged later, the store came back with them
     /// and without it: a state that never existed. Now no commit enters before slot 1 is written.
-    @Test("that reached one slot alone and has a transaction without a record lets none follow it")
+    @Test("that reached only one slot and has a transaction without a record lets none follow it")
     func halfOfLarge() throws {
         let disk = try SimulatedDisk()
         let file = WrappedDisk(disk)

@@ -18,7 +18,7 @@ struct CheckpointWorkerTests {
             path: folder.path + "/store.hornbeam", options: options, structure: Toy.structure, replay: Toy.replay)
     }
 
-    @Test("checkpoints when nothing was committed for a while, and then rests")
+    @Test("checkpoints after a while without commits, and then rests")
     func idle() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -53,7 +53,7 @@ struct CheckpointWorkerTests {
         #expect(!store.worker.isRunning)
     }
 
-    @Test("is there for a commit that comes as it ends", .seeded)
+    @Test("is available to a commit made just as it ends", .seeded)
     func endsBesideCommits() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -162,7 +162,7 @@ struct CheckpointWorkerTests {
         }
     }
 
-    @Test("begins with the first commit: a store that is only read has none")
+    @Test("begins with the first commit: a store only for reading has none")
     func lazy() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -179,7 +179,7 @@ struct CheckpointWorkerTests {
         #expect(!store.worker.isRunning)
     }
 
-    @Test("ends with the close of its store, which then goes with its last user")
+    @Test("ends with the close of its store, which is then released with its last user")
     func closed() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -196,7 +196,7 @@ struct CheckpointWorkerTests {
         #expect(remains == nil)
     }
 
-    @Test("ends though a transaction is open, for whose end it waits")
+    @Test("ends even with a transaction open, and waits for its end")
     func endedInTransaction() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("The pace of commits")
 struct CommitPaceTests {
-    @Test("is unlimited without a checkpoint, and as long as they make little beside one")
+    @Test("is unlimited without a checkpoint, and as long as they make little during one")
     func free() {
         let pace = CommitPace()
         pace.wait(made: 1 << 40) { .max }
@@ -56,7 +56,7 @@ struct CommitPaceTests {
         try Toy.expectSound(store)
     }
 
-    @Test("is that of the checkpoint once they have made as much as they may")
+    @Test("is that of the checkpoint once they have reached their share")
     func bound() {
         let pace = CommitPace()
         let hasWaited = Atomic(false)

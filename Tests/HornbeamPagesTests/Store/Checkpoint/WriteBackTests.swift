@@ -40,7 +40,7 @@ struct WriteBackTests {
         }
     }
 
-    @Test("covers all its new pages, none of the checkpoint before, and nothing twice")
+    @Test("covers all its new pages, none of the earlier checkpoint, and nothing twice")
     func pages() throws {
         let file = WrappedDisk(try SimulatedDisk())
         let store = try Toy.open(file)

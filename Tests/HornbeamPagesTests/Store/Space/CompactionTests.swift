@@ -25,7 +25,7 @@ struct CompactionTests {
         }
     }
 
-    @Test("happens once: opening, writing a little and closing again and again leaves its size as it is")
+    @Test("happens once: opening, writing a little and closing repeatedly leaves its size unchanged")
     func writingALittle() throws {
         var disk = try SimulatedDisk()
         var store = try Toy.open(disk)

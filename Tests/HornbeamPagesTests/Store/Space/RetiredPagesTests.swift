@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Retired pages")
 struct RetiredPagesTests {
-    @Test("are free exactly when no pin lies between birth and death", arguments: SeededGenerator.seeds(30))
+    @Test("are free exactly when no pin is between birth and death", arguments: SeededGenerator.seeds(30))
     func againstTheRule(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var retired = RetiredPages()
