@@ -440,7 +440,7 @@ struct ChangeConsumerTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("of a consumer, no changed byte makes the log unsafe to read")
+    @Test("no changed byte of a consumer makes the log unsafe to read")
     func forged() throws {
         var consumer = StoredConsumer(number: 7)
             .wanting(ChangeWish(types: ["Logged", "Crate"], links: false, limit: 9))
@@ -525,7 +525,7 @@ struct ChangeConsumerTests {
         }
     }
 
-    @Test("of one type alone make a write keep no row of another")
+    @Test("of a single type make a write keep no row of another")
     func keptRows() throws {
         let database = try database()
         let tags = try database.consumer(named: "tags", of: LoggedTag.self)

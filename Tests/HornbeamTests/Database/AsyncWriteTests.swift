@@ -128,7 +128,7 @@ struct AsyncWriteTests {
         #expect(try held.database.check { Issue.record("\($0)") })
     }
 
-    @Test("report an error of a closure to its caller alone")
+    @Test("report an error of a closure only to its caller")
     func refused() async throws {
         let held = try HeldDisk()
         let outcomes = try await withThrowingTaskGroup(of: (Int, Bool).self) { group in

@@ -139,7 +139,7 @@ struct DatabaseTests {
         #expect(error?.code == .readOnly)
     }
 
-    @Test("a reused read sees nothing of its predecessor, and a kept context of that is invalid")
+    @Test("a reused read sees nothing of its predecessor, whose kept context is invalid")
     func readsAgain() throws {
         let database = try chats()
         var kept: [Context] = []

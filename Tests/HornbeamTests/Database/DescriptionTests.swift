@@ -41,7 +41,7 @@ struct DescriptionTests {
         ] { #expect(error.description == "it is so" && HornbeamError(error).message == "it is so") }
     }
 
-    @Test("an error about a row without an id, such as an index's row, names the type alone")
+    @Test("an error about a row without an id, such as an index's row, names only the type")
     func withoutId() throws {
         let columns = [
             ColumnDescription(name: "id", type: .int64), ColumnDescription(name: "name", type: .string),

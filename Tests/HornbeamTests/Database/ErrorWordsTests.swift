@@ -86,7 +86,7 @@ struct ErrorWordsTests {
         }
     }
 
-    @Test("which entities have the same key, and in which index, if a hook restores the one that makes room")
+    @Test("which entities have the same key, and in which index, if a hook restores the deleted one")
     func revenants() throws {
         var context = Context()
         try Revenant(id: 1, row: 7, seat: "A").save(to: &context)

@@ -153,7 +153,7 @@ struct DescribedStrategiesTests {
         #expect(try stored() == [nil, nil])
     }
 
-    @Test("Delete rules: the attachment goes with its message")
+    @Test("Delete rules: the attachment is deleted with its message")
     func cascadeToOne() throws {
         var context = Context()
         try Letter(id: "1", attachment: .relation(Enclosure(id: "1"))).save(to: &context)

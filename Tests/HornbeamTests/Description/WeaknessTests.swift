@@ -67,7 +67,7 @@ extension Database {
 
 @Suite("Where the described model is weak")
 struct WeaknessTests {
-    @Test("1: a message taken by another chat leaves the first, said from the container's side")
+    @Test("a message taken by another chat leaves the first, set from the container's side")
     func inverseOfMany() throws {
         var context = Context()
         try Chat(id: "1", messages: .relation([Message(id: "m", text: "")])).save(to: &context)
@@ -77,7 +77,7 @@ struct WeaknessTests {
         #expect(try Message.query("m").id(\.$chat).resolve(in: context)?.$chat.id == "2")
     }
 
-    @Test("2: an attachment taken by another message leaves the first without one")
+    @Test("an attachment taken by another message leaves the first without one")
     func inverseOfOne() throws {
         var context = Context()
         try Message(id: "1", text: "", attachment: .relation(Attachment(id: "a"))).save(to: &context)
@@ -87,7 +87,7 @@ struct WeaknessTests {
         #expect(try Attachment.query("a").id(\.$message).resolve(in: context)?.$message.id == "2")
     }
 
-    @Test("3: a copy of a context never disagrees with it, in rows or in indexes; going back is a transaction's")
+    @Test("a copy of a context never disagrees with it, in rows or in indexes; a transaction undoes changes")
     func copies() throws {
         var context = Context()
         try Paper(1, version: 1).save(to: &context)
@@ -111,7 +111,7 @@ struct WeaknessTests {
         #expect(try context.isWhole())
     }
 
-    @Test("4: a save that the second of two unique indexes refuses leaves nothing in the first")
+    @Test("a save refused by the second of two unique indexes leaves nothing in the first")
     func atomicity() throws {
         var context = Context()
         try Paper(1, code: "a", place: "x").save(to: &context)
@@ -123,7 +123,7 @@ struct WeaknessTests {
         #expect(try context.isWhole())
     }
 
-    @Test("5: indexes hold the merged value, not a rejected one, and not the nil of a fragment")
+    @Test("indexes hold the merged value, not a rejected one, and not the nil of a fragment")
     func mergedValue() throws {
         var context = Context()
         try Paper(1, version: 5, label: "l").save(to: &context)
@@ -136,7 +136,7 @@ struct WeaknessTests {
         #expect(try context.isWhole())
     }
 
-    @Test("6: deleted entities take no place in ranked results under a limit, and don't count in the scores")
+    @Test("deleted entities take no place in ranked results under a limit, and don't count in the scores")
     func deletedText() throws {
         func scores(_ ids: Set<Int>, deleting: Set<Int>) throws -> [Double] {
             var context = Context()
@@ -151,7 +151,7 @@ struct WeaknessTests {
         #expect(try scores([1, 4, 5], deleting: [2, 3]) == scores([1, 4, 5], deleting: []))
     }
 
-    @Test("7: contains, prefix and suffix find the same with a full-text index, however short the words")
+    @Test("contains, prefix and suffix find the same with a full-text index, also with short words")
     func shortParts() throws {
         var context = Context()
         for (id, text) in ["we go to it", "a b", "Go", "", "no"].enumerated() {
@@ -172,7 +172,7 @@ struct WeaknessTests {
         #expect(try context.papers(.string(\.text, contains: "o to")) == [0])
     }
 
-    @Test("8: matches finds the same with and without an index, whatever the case")
+    @Test("matches finds the same with and without an index, in any case")
     func matchesAlike() throws {
         var context = Context()
         for (id, text) in ["HELLO there", "say hello", "nothing", "Ça va", "ça"].enumerated() {
@@ -185,7 +185,7 @@ struct WeaknessTests {
         #expect(try context.papers(.string(\.text, matches: "hello")) == [0, 1])
     }
 
-    @Test("9: the indexed text is the text: line breaks, quotes and backslashes are no letters of it")
+    @Test("the indexed text is unchanged: line breaks, quotes and backslashes are not escaped in it")
     func plainText() throws {
         var context = Context()
         try Paper(1, text: "first\nnext \"quoted\" back\\slash").save(to: &context)
@@ -197,7 +197,7 @@ struct WeaknessTests {
         }
     }
 
-    @Test("10: regular expressions find text behind emoji")
+    @Test("regular expressions find text after emoji")
     func textBehindEmoji() throws {
         var context = Context()
         try Paper(1, text: "👩‍👩‍👧‍👦👩‍👩‍👧‍👦🇩🇪 and the end").save(to: &context)
@@ -206,7 +206,7 @@ struct WeaknessTests {
         #expect(try context.papers(.string(\.text, contains: "end")) == [1])
     }
 
-    @Test("11: what is deleted leaves no entry in an index")
+    @Test("deleted entities leave no entry in an index")
     func noLeftovers() throws {
         var context = Context()
         for id in 0..<50 { try Paper(id, version: id % 5, label: "l", code: "\(id)", text: "t").save(to: &context) }
@@ -221,7 +221,7 @@ struct WeaknessTests {
         #expect(try context.isWhole())
     }
 
-    @Test("12: where a resolver left two entities with one key, changing the first leaves the second its entry")
+    @Test("after a resolver left two entities with one key, changing the first leaves the second its entry")
     func keptDuplicate() throws {
         var context = Context()
         try Login(id: 1, isCurrent: true).save(to: &context)
@@ -234,7 +234,7 @@ struct WeaknessTests {
         #expect(try context.isWhole())
     }
 
-    @Test("13: what is saved is there when the file is opened again, commits are observed, errors have codes")
+    @Test("saved entities are there after reopening, commits are observed, errors have codes")
     func persistence() async throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }

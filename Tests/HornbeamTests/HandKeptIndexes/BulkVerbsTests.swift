@@ -48,7 +48,7 @@ struct BulkVerbsTests {
         #expect(try database.isSound())
     }
 
-    @Test("rules follow the order of saves, whatever the ids")
+    @Test("rules follow the order of saves, with any ids")
     func orderOfSaves() throws {
         let lists = CardIndexes()
         let database = try Database.inMemory(models: LibraryCard.self, handKept: lists)

@@ -44,7 +44,7 @@ struct CommitMiddlewareTests {
         #expect(notes.all.dropFirst(2) == [#"second: ["b"]"#])
     }
 
-    @Test("that throws undoes all of the write, and the next one goes on")
+    @Test("that throws undoes all of the write, and the next one works")
     func refusal() throws {
         let database = try LibraryTables.inMemory()
         database.keep(LibraryIndexes().allBooks)
@@ -76,7 +76,7 @@ struct CommitMiddlewareTests {
         return (database, notes)
     }
 
-    @Test("runs for changes of indexes alone, and in asynchronous writes; registered in a write, from the next one on")
+    @Test("runs for changes only of indexes, and in asynchronous writes; registered in a write, from the next one on")
     func occasions() async throws {
         let (database, notes) = try occasionsInTurn()
         try await database.write { context in try LibraryBook(id: "c").save(to: &context) }

@@ -134,7 +134,7 @@ struct HandKeptCatalogueTests {
         #expect(try context.indexes.allBooks.isEmpty && context.indexes.cards.ids == [1])
     }
 
-    @Test("go with the names of their types, and with those that are dropped")
+    @Test("are renamed with their types, and dropped with them")
     func migrations() throws {
         let disk = try SimulatedDisk()
         var database = try LibraryTables.open(disk)

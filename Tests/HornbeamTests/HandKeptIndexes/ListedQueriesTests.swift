@@ -117,7 +117,7 @@ struct ListedQueriesTests {
         return asked
     }
 
-    @Test("give the results for equal arrays, whatever is requested", .seeded, arguments: SeededGenerator.seeds(6))
+    @Test("give the results for equal arrays, for all queries", .seeded, arguments: SeededGenerator.seeds(6))
     func differential(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let entities = (0..<2_000).map { id in

@@ -64,7 +64,7 @@ struct LongListsTests {
         #expect(try again.isSound())
     }
 
-    @Test("of 10,000 random changes of groups each leaves the groups of a model", .seeded)
+    @Test("each of 10,000 random changes of groups leaves the groups of a model", .seeded)
     func groups() throws {
         var random = SeededGenerator()
         let database = try LibraryTables.inMemory()

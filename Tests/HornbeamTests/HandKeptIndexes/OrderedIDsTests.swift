@@ -115,7 +115,7 @@ struct OrderedIDsTests {
         #expect(codeThrown { _ = try kept.ids } == .invalid)
     }
 
-    @Test("visit the initial entries, whatever is changed meanwhile")
+    @Test("visit the initial entries, despite changes meanwhile")
     func enumeration() throws {
         let database = try cards(100)
         try database.write { context in

@@ -19,7 +19,7 @@ struct AllKindsBuildTests {
     private static let asked: Set = ["byTag", "charts", "shelves"]
 
     @Test(
-        "an index of any kind is right when it appears, whatever is written between the steps", .seeded,
+        "an index of any kind is right when it appears, after any writes between the steps", .seeded,
         arguments: RecordingIndexes.names.sorted())
     func model(name: String) throws {
         let random = Mutex(SeededGenerator())

@@ -73,7 +73,7 @@ struct IndexBuildTests {
         }
     }
 
-    @Test("the index is right when it appears, whatever is written between the steps", .seeded, arguments: 0..<6)
+    @Test("the index is right when it appears, after any writes between the steps", .seeded, arguments: 0..<6)
     func model(round: Int) throws {
         let random = Mutex(SeededGenerator(seed: SeededGenerator.seed &+ UInt64(round)))
         let database = try filled(300)
@@ -112,7 +112,7 @@ struct IndexBuildTests {
         #expect(names.sorted() == ["m:TaggedPost:byTag", "m:TaggedPost:reference"], "nothing is left behind")
     }
 
-    @Test("several threads read, while writers and readers go on in others")
+    @Test("several threads read, while writers and readers work in others")
     func threads() async throws {
         let database = try filled(3_000)
         let build = try database.register(
@@ -382,7 +382,7 @@ struct IndexBuildTests {
         #expect(try database.isWhole())
     }
 
-    @Test("a name of another index is refused, and so is a file that is open for reading alone")
+    @Test("a name of another index is refused, and so is a file opened read-only")
     func refusals() throws {
         let database = try filled(10)
         try database.register(postsByTag())

@@ -82,7 +82,7 @@ struct ParallelBuildTests {
         }
     }
 
-    @Test("the error names the first entity that can't be indexed, whatever the number of threads")
+    @Test("the error names the first entity that can't be indexed, with any number of threads")
     func firstFailure() throws {
         let database = try filled(2_000)
         let refusing = MapIndex("refusing", version: "1") { (post: TaggedPost, emit: inout MapEmitter<Int>) in

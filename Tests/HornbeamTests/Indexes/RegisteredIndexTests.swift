@@ -132,7 +132,7 @@ struct RegisteredIndexTests {
         #expect(descriptions.map(\.entity) == ["File"] && descriptions[0].settings["reducer"] == "sum")
     }
 
-    @Test("an index over a few entities has these alone")
+    @Test("an index over a few entities has only these")
     func subset() throws {
         let database = try open(try SimulatedDisk())
         try fill(database, 2_000)
@@ -263,7 +263,7 @@ struct RegisteredIndexTests {
         #expect(try database.isWhole())
     }
 
-    @Test("live queries go on beside an index that is registered and dropped")
+    @Test("live queries continue while an index is registered and dropped")
     func observers() async throws {
         let database = try open(try SimulatedDisk())
         try fill(database, 10)
@@ -276,7 +276,7 @@ struct RegisteredIndexTests {
         #expect(try await results.next()?.entities.count == 10)
     }
 
-    @Test("a file that is open for reading alone is queried, and not updated for other code")
+    @Test("a file opened read-only is queried, and not updated for other code")
     func readOnly() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }

@@ -193,7 +193,7 @@ struct LongKeysTests {
     }
 
     @Test(
-        "of any text can be saved, whatever its script",
+        "any text can be saved, in every script",
         arguments: ["x", "aB", "ế", "щЖ", "設備", "각", "ก็", "😀", "ÄÉ", "क्षि"])
     func scripts(_ unit: String) throws {
         let index = longIndex(.unicode)

@@ -100,7 +100,7 @@ struct MapObservingTests {
         #expect(try sum.poll() == before - (0..<40).filter { $0 % 5 == 0 }.reduce(0, +) - 3 + 200)
     }
 
-    @Test("applying the changes gives a query's result, whatever is written", .seeded)
+    @Test("applying the changes gives a query's result, after any writes", .seeded)
     func model() throws {
         var random = SeededGenerator()
         let database = try shop()

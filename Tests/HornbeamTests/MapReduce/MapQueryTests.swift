@@ -55,7 +55,7 @@ struct MapQueryTests {
         #expect(rows.count == 1 && rows[0].entity == nil)
     }
 
-    @Test("the first row of a group is the first in the order of the index, whatever the order of the groups")
+    @Test("the first row of a group is the first in the order of the index, in any order of groups")
     func descending() throws {
         let database = try Database.inMemory(models: TaggedPost.self)
         let first = sizes(.first())

@@ -434,7 +434,7 @@ struct MapReduceDocumentTests {
         try verify([])
     }
 
-    @Test("groups by whole keys and by levels; a key that is no array is a group by itself")
+    @Test("groups by whole keys and by levels; a key that isn't an array is a group by itself")
     func i17() throws {
         let keys: [MapKey] = [
             [2017, 3, 1], [2017, 4, 1], [2017, 4, 1], [2018, 1, 1], [2018, 1, 2], "x", ["x"], ["x", .null], 7, [],

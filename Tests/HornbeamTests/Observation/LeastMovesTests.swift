@@ -50,7 +50,7 @@ struct LeastMovesTests {
         }
     }
 
-    @Test("of two that change places the one that was saved moves")
+    @Test("of two elements that change places the saved one moves")
     func neighbours() throws {
         let database = try Database.inMemory(models: Runner.self)
         try database.write { context in

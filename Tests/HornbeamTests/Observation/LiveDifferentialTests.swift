@@ -258,7 +258,7 @@ private func addAggregates(to all: inout [(String, any Follower)], _ database: D
 
 @Suite("Live queries against asking")
 struct LiveDifferentialTests {
-    @Test("change-sets lead from each result to the next, whatever is written", arguments: SeededGenerator.seeds(3))
+    @Test("change-sets lead from each result to the next, after any writes", arguments: SeededGenerator.seeds(3))
     func differential(_ seed: UInt64) throws {
         let database = try liveDatabase()
         var writes = LiveWrites(random: SeededGenerator(seed: seed))

@@ -100,7 +100,7 @@ struct LiveExtremesTests {
         }
     }
 
-    @Test("are those of plain Swift, while entities come, change and go", .seeded)
+    @Test("are those of plain Swift, while entities are added, changed and deleted", .seeded)
     func random() async throws {
         let database = try Self.database(0)
         var book = GuestBook()
@@ -208,7 +208,7 @@ struct LiveExtremesTests {
         try database.read { text(try query.resolve(in: $0)) }
     }
 
-    @Test("of groups are those of the query, with an index and without, while entities come, change and go", .seeded)
+    @Test("of groups are those of the query, with an index and without, during all changes", .seeded)
     func randomGroups() async throws {
         var random = SeededGenerator()
         let database = try Database.inMemory(models: Member.self, Visitor.self)

@@ -479,7 +479,7 @@ struct CaptureTests {
         observation.finish()
     }
 
-    @Test("of a commit that fails are forgotten: the next one is compared with the state before")
+    @Test("of a failed commit are forgotten: the next one is compared with the state before")
     func fallen() throws {
         let disk = try SimulatedDisk()
         let database = try Database(
@@ -530,7 +530,7 @@ struct CaptureTests {
     }
 }
 
-@Suite("Live queries along relations cost what has changed", .timeLimit(.minutes(30)))
+@Suite("Live queries along relations cost only the changes", .timeLimit(.minutes(30)))
 struct LinkedCostTests {
     private static let count = 100_000
 
@@ -623,7 +623,7 @@ struct LinkedCostTests {
         #expect(after.queries - before.queries == 2)
     }
 
-    @Test("counts along a relation go by what is linked, in whatever order it was linked", .seeded)
+    @Test("counts along a relation depend only on the links, not on the order of linking", .seeded)
     func countsInAnyOrder() throws {
         var random = SeededGenerator()
         let database = try liveDatabase()

@@ -68,7 +68,7 @@ struct AggregateOpinionTests {
         "IFNULL(MAX(weight), 'nil')", "COUNT(DISTINCT region)",
     ]
 
-    @Test("of random selections are the same, wholly and by groups, while rows change", .seeded)
+    @Test("of random selections are the same, in total and by groups, while rows change", .seeded)
     func aggregates() throws {
         var random = SeededGenerator()
         let database = try Database.inMemory(models: Order.self, PlainOrder.self)

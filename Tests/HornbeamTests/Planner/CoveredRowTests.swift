@@ -90,7 +90,7 @@ struct CoveredRowTests {
         #expect(try all.aggregate(.min(\.float), in: context) == samples.compactMap(\.float).min())
     }
 
-    @Test("give a text as it was written where other texts have its key, and those that keys cut from their rows")
+    @Test("have the original text if other texts share its key, and read rows for cut keys")
     func texts() throws {
         var context = Context()
         let long = String(repeating: "l", count: 2_000)

@@ -127,7 +127,7 @@ struct CoveringTests {
         for (group, other) in zip(groups, wanted) { #expect(group.values == other.values) }
     }
 
-    @Test("texts are joined in the order of the query, as they were written")
+    @Test("texts are joined in the order of the query, in their original form")
     func joined() throws {
         let full = try context()
         let sorted = Sale.query().sorted(by: \.region, \.price.desc, \.weight.asc)
@@ -260,7 +260,7 @@ struct CoveringTests {
         for (key, count) in pairs { #expect(counts[Pair(cost: key.0, owner: key.1)] == count) }
     }
 
-    @Test("the index tells the number of hits of a search, however common its words are")
+    @Test("the index gives the number of hits of a search, however common its words are")
     func countOfSearch() throws {
         var context = Context()
         for id in 0..<200 { try Memo(id: id, text: id % 2 == 0 ? "common word" : "common").save(to: &context) }
@@ -276,7 +276,7 @@ struct CoveringTests {
     }
 
     /// A value that no row holds is never made of a key, although the key may give it: the row is read instead.
-    @Test("forged keys (a huge decimal, one that is no number, a malformed escape) are read in the rows")
+    @Test("forged keys (a huge decimal, an invalid number, a malformed escape) are read in the rows")
     func forged() throws {
         let context = try parcels()
         let parcels: [Parcel] = try context.all()

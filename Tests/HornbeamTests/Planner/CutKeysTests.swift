@@ -29,7 +29,7 @@ struct CutKeysTests {
         ["", "a", "lo", "m", "mm", "z"].map { .string($0) }
         + (0..<40).map { .string("\($0 % 2 == 0 ? "b" : "y")\($0)" + String(repeating: "t", count: 30)) } + [.null]
 
-    @Test("give every row of a range, wherever the cut lies", arguments: [false, true])
+    @Test("give every row of a range, with the cut in any place", arguments: [false, true])
     func ranges(descending: Bool) throws {
         for length in 870...890 {
             let store = try CoreStore(Self.models(descending: descending))

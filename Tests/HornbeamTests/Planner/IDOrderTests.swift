@@ -164,7 +164,7 @@ struct IDOrderTests {
         #expect(try Named.filter(\.id == "a" || \.id == "f").ids(in: context) == ["f"])
     }
 
-    @Test("list changes live as they list entities")
+    @Test("give live lists in their order")
     func live() async throws {
         let database = try Database.inMemory(models: Counted.self, Named.self)
         func save(_ ids: [String]) throws {

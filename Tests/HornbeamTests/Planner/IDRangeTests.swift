@@ -27,7 +27,7 @@ struct IDRangeTests {
         return context
     }
 
-    @Test("reads the rows of its range alone, in their order")
+    @Test("reads only the rows of its range, in their order")
     func ranges() throws {
         let context = try Self.context(Array(stride(from: 0, to: 300, by: 3)))
         let query = Numbered.filter(\.id >= 30 && \.id < 60)
@@ -48,7 +48,7 @@ struct IDRangeTests {
         #expect(try Numbered.filter(\.id > .max).ids(in: context) == [])
     }
 
-    @Test("finds ids that are no row ids too, whatever the bounds", .seeded)
+    @Test("finds ids that aren't row ids too, with any bounds", .seeded)
     func odd() throws {
         var random = SeededGenerator()
         let limit = 1 << 40

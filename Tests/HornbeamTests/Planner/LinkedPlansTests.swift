@@ -120,7 +120,7 @@ struct LinkedPlansTests {
         #expect(!narrowed.contains("most"))
     }
 
-    @Test("continue after an entity that was changed since, where an index finds one row alone")
+    @Test("continue after an entity that was changed since, if an index finds only one row")
     func behindChanged() throws {
         var context = Context()
         try Room(id: 1, notes: .relation([note(9), note(2)])).save(to: &context)

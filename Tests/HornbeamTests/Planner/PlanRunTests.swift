@@ -53,7 +53,7 @@ struct PlanRunTests {
         self.context = context
     }
 
-    @Test("tell the rows read, the rows passed, and the results")
+    @Test("report the rows read, the rows passed, and the results")
     func counts() throws {
         let range = Part.filter(\.kind == 3).filter(\.weight > 20).sorted(by: \.price).limit(4)
         let run = try range.explain(.analyze, in: context)
@@ -85,7 +85,7 @@ struct PlanRunTests {
         #expect(along.rowsRead == 3 && along.results == 3)
     }
 
-    @Test("of a part of a list tell of that part")
+    @Test("of a part of a list report only that part")
     func lists() throws {
         let some = Part.query([5, 6, 7, 8, 1000]).filter(\.price != 6)
         let run = try some.limit(1, offset: 1).explain(.analyze, in: context)

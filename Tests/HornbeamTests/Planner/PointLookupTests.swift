@@ -87,7 +87,7 @@ struct PointLookupTests {
         #expect(try store.ids(behind) == [])
     }
 
-    @Test("an index that admits a key more than once, and an id that is known and not stored, are no such keys")
+    @Test("neither includes an index with repeated keys, nor a known id that isn't stored")
     func neither() throws {
         let store = try filled()
         #expect(try ids(equal(2, .int(3)), store).count == 4)
@@ -96,7 +96,7 @@ struct PointLookupTests {
         #expect(try store.core.count(EntityQuery(type: "Item", filter: equal(0, .string("linked")))) == 0)
     }
 
-    @Test("keys too long for a tree, of which several entities may have what is kept, are planned")
+    @Test("keys too long for a tree, which may share a cut key, are planned")
     func longKeys() throws {
         let store = try filled()
         let long = String(repeating: "x", count: 3000)
@@ -106,7 +106,7 @@ struct PointLookupTests {
         #expect(try ids(equal(1, .string(long + "3")), store) == [])
     }
 
-    @Test("explain tells of the index, or of the id")
+    @Test("explain mentions the index, or the id")
     func explained() throws {
         for count in [2, 40] {
             let store = try filled(count)

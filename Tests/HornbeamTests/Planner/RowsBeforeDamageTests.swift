@@ -123,7 +123,7 @@ struct RowsBeforeDamageTests {
         #expect(part.ids == [0, 2] && part.error == nil)
     }
 
-    @Test("are all that is read: none behind a limit")
+    @Test("are all that is read: none beyond a limit")
     func limit() throws {
         let image = try image()
         // The condition that the index leaves open: the second row is not wanted, so the limit is reached at the third.

@@ -102,7 +102,7 @@ struct ScanFallbackTests {
         }
     }
 
-    @Test("are no reason to refuse one that requires an index, nor is the count of what has an index for its order")
+    @Test("don't refuse a query that requires an index, nor a count with an index for its order")
     func requirement() throws {
         try Self.database().read { (context) throws in
             let query = Sample.filter(\.text == "rare").sorted(by: \.rank).limit(3).requiringIndex()

@@ -42,7 +42,7 @@ struct DecimalSumsTests {
         }
     }
 
-    @Test("are the same in every order, whatever the intermediate sums", .seeded)
+    @Test("are the same in every order, with any intermediate sums", .seeded)
     func orders() throws {
         var random = SeededGenerator()
         let greatest = Decimal.greatestFiniteMagnitude

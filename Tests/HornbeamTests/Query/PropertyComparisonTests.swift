@@ -129,13 +129,13 @@ struct PropertyComparisonTests {
         try expect(\.first != \.third) { order($0.first, $0.third).map { $0 != 0 } ?? true }
     }
 
-    @Test("Raw values tell whether two are equal, whatever == the type has")
+    @Test("Raw values decide whether two are equal, whether or not the type has its own ==")
     func rawValues() throws {
         try expect(\.mark == \.seal) { $0.mark.rawValue == $0.seal.rawValue }
         try expect(\.mark != \.seal) { $0.mark.rawValue != $0.seal.rawValue }
     }
 
-    @Test("The plan names both; what leads along a relation is refused before there is a row")
+    @Test("The plan names both; a path along a relation is refused before a row is read")
     func planAndRefusal() throws {
         let plan = try Sample.filter(\.low < \.high).explain(in: context)
         #expect("\(plan)".contains("low < ") && "\(plan)".contains("high"))

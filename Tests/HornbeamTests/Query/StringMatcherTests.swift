@@ -30,7 +30,7 @@ struct StringMatcherTests {
         "ﬆ", "t", "n", "ŉ", "\u{2BC}", "ẚ", "\u{2BE}", "σ", "ς", "Σ",
     ]
 
-    @Test("A part is found, or not, as in the strings themselves, whatever letters there are", .seeded)
+    @Test("A part is found, or not, as in the strings themselves, with any letters", .seeded)
     func random() throws {
         var random = SeededGenerator()
         var found = 0

@@ -148,7 +148,7 @@ struct EvaluationTests {
         #expect(try value(expression) == expected)
     }
 
-    @Test("parameters are values, whatever they look like")
+    @Test("parameters are values, with any content")
     func parameters() throws {
         for text in ["O'Hara", "", "a\0b", "👩‍👩‍👧", "? $x :y"] {
             #expect(try value("?", text) == Value.string(text).json)

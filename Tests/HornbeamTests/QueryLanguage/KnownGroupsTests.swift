@@ -47,7 +47,7 @@ struct KnownGroupsTests {
     }
 
     @Test(
-        "groups that an index knows are read there alone",
+        "groups that an index has are read only there",
         arguments: [
             ("SELECT MIN(price) AS v FROM Sale", "read the first and the last row of an order"),
             ("SELECT MAX(price) AS v, MIN(cost) AS c, COUNT(*) AS n FROM Sale", "read the first and the last row"),
@@ -121,7 +121,7 @@ struct KnownGroupsTests {
     }
 
     /// A condition that can't become a filter reads all rows.
-    @Test("different rows come in the requested order, whatever it is", arguments: SeededGenerator.seeds(3))
+    @Test("different rows come in the requested order, with any order", arguments: SeededGenerator.seeds(3))
     func distinctOrders(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let sales = sales(&generator, 60)

@@ -32,7 +32,7 @@ private struct Work {
     var writer: Writer?
 }
 
-@Suite("Statements and what the planner takes of them")
+@Suite("Statements and the conditions pushed into the planner")
 struct PushedStatementTests {
     private func library(_ count: Int = 60) throws -> Database {
         let database = try Database.inMemory(models: Writer.self, Work.self)

@@ -76,7 +76,7 @@ struct OpeningWordsTests {
         }
     }
 
-    @Test("what is missing in a file that is opened without the right to change it")
+    @Test("which parts are missing in a file opened without the right to change it")
     func readOnlyOpening() throws {
         try withFile { path in
             try Database(at: path, models: Before.Desk.self).close()

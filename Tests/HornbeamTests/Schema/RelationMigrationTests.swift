@@ -269,7 +269,7 @@ struct RelationMigrationTests {
         #expect(try store.problems() == [])
     }
 
-    @Test("a side that the models drop stays in the store, and agrees; by forget it goes, and the other stays")
+    @Test("a side that the models drop stays in the store, and agrees; forget removes it, and the other stays")
     func leftOverSide() throws {
         let owner = relation("owner", "Whole", toMany: false, inverse: "parts")
         let store = try store([whole([ownedMany]), part([owner])], [(1, ["b", "a"])])
@@ -326,7 +326,7 @@ struct RelationMigrationTests {
         #expect(try store.problems() == [])
     }
 
-    @Test("links that are many on both sides keep both orders, whatever is renamed and forgotten beside them")
+    @Test("links that are to-many on both sides keep both orders, despite other migrations")
     func manyOnBothSides() throws {
         let parts = relation("parts", "Part", toMany: true, inverse: "wholes")
         let wholes = relation("wholes", "Whole", toMany: true, inverse: "parts")

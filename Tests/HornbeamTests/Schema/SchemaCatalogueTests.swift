@@ -178,7 +178,7 @@ struct SchemaCatalogueTests {
         ],
     ]
 
-    @Test("a unique index finds equal long keys that stand apart, with another key of the same hash between them")
+    @Test("a unique index finds equal long keys that aren't adjacent, with another key of the same hash between them")
     func collidingKeys() throws {
         let data = Self.collidingTails.map { Data(repeating: UInt8(ascii: "x"), count: 883) + $0 }
         var cut = data.map { [1] + Array($0) + [0] }

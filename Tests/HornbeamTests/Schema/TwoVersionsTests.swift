@@ -58,7 +58,7 @@ struct TwoVersionsTests {
         #expect(try store.problems() == [])
     }
 
-    @Test("what one version made optional and the other not is refused only where there is a nil")
+    @Test("a property optional in only one version is refused only if there is a nil")
     func optionality() throws {
         let strict = type([column("a", .string)])
         let store = try CoreStore([strict])
@@ -69,7 +69,7 @@ struct TwoVersionsTests {
         #expect(try store.problems() == [])
     }
 
-    @Test("a property that was renamed is a new one to the earlier version; the later one is refused until one goes")
+    @Test("a renamed property is a new one to the earlier version; the later one is refused until one is removed")
     func renamed() throws {
         let store = try CoreStore([earlier])
         try store.save("Item", [.int(1), .string("x")])

@@ -122,7 +122,7 @@ struct PartialTextIndexTests {
         #expect(try SearchIndex<Article>(\.text, using: "all").statistics(in: context).entities == articles.count)
     }
 
-    @Test("They have the entities that meet their condition, whatever is saved, changed and deleted", .seeded)
+    @Test("They have the entities that meet their condition, after any changes", .seeded)
     func changes() throws {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         let database = try Database.inMemory(models: Article.self)
@@ -161,7 +161,7 @@ struct PartialTextIndexTests {
         #expect(problems == [])
     }
 
-    @Test("Scores are those of an index over these entities alone", .seeded)
+    @Test("Scores are those of an index over only these entities", .seeded)
     func scores() throws {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         let database = try Database.inMemory(models: Article.self, Published.self)
@@ -230,7 +230,7 @@ struct PartialTextIndexTests {
             try !plan(Article.filter(.string(\.note, contains: "branch")), context).contains("search of index"))
     }
 
-    @Test("Of several, the one with the search's entities is used, whichever is declared first")
+    @Test("Of several, the one with the search's entities is used, in any order of declaration")
     func several() throws {
         var context = Context()
         for id in 1...80 {
@@ -333,7 +333,7 @@ struct PartialTextIndexSchemaTests {
         return store
     }
 
-    @Test("A condition that is new, changed or gone builds the index anew; the same one doesn't")
+    @Test("A new, changed or removed condition builds the index anew; the same one doesn't")
     func changed() throws {
         let store = try filled(nil)
         #expect(try count(store) == 10)

@@ -111,7 +111,7 @@ struct RankedOrdersTests {
         }
     }
 
-    @Test("Pages continue after a hit, among equal scores too, whatever became of it", arguments: [1, 4, 7])
+    @Test("Pages continue after a hit, among equal scores too, even if it has changed", arguments: [1, 4, 7])
     func pagesAfterHits(size: Int) throws {
         let started = try context()
         // Each with a title that comes first in it.

@@ -111,7 +111,7 @@ struct SearchWordingTests {
         "name:see -tags:see", "+wi-fi", "\"wi fi\" -wi-fi", "wi-fi NEAR/3 bern", "wi-fi bern", "+東京都 -wi-fi",
     ]
 
-    @Test("Some properties, and all in another order, are answered by the index as they are without it", .seeded)
+    @Test("Some properties, and all in another order, give the same with the index and without", .seeded)
     func differential() throws {
         var context = Context()
         try fill(&context) { Indexed(id: $0, name: $1, notes: $2, tags: $3) }
@@ -158,7 +158,7 @@ struct SearchWordingTests {
         #expect(try first.requiringIndex().count(in: context) > 0)
     }
 
-    @Test("so it is without positions, where words of several tokens need not stand together")
+    @Test("the same holds without positions, where words of several tokens need not be adjacent")
     func reorderedWithoutPositions() throws {
         var context = Context()
         try fill(&context) { Slim(id: $0, name: $1, notes: $2, tags: $3) }

@@ -37,7 +37,7 @@ struct IndexAggregateTests {
         }
     }
 
-    @Test("a sum of doubles is rounded once, whatever the order; without values it is 0 of the column's type")
+    @Test("a sum of doubles is rounded once, in any order; without values it is 0 of the column's type")
     func doubles() throws {
         let ratio = IndexColumn<Double>("ratio")
         let index = SecondaryIndex("ratios", version: "1", columns: [ratio]) {

@@ -10,7 +10,7 @@ import Testing
 @testable import Hornbeam
 @testable import HornbeamEngine
 
-@Suite("What queries of secondary indexes cost")
+@Suite("The costs of queries of secondary indexes")
 struct SecondaryPagesTests {
     private static let count = 30_000
 
@@ -90,7 +90,7 @@ struct SecondaryPagesTests {
         #expect(found > 0 && found <= 500 * 3, "\(found)")
     }
 
-    @Test("a partial index has entries and pages of its entities alone")
+    @Test("a partial index has only entries and pages of its own entities")
     func partial() throws {
         let few = SecondaryIndex("few", version: "1", columns: [salary]) {
             (employee: Employee, row: inout IndexRowWriter) in

@@ -82,7 +82,7 @@ struct YapDatabaseDocumentTests {
 
     // MARK: Promises
 
-    @Test("registering and unregistering change no byte of the entities, and code that saves stays as it was")
+    @Test("registering and unregistering change no byte of the entities, and no code that saves")
     func untouchedEntities() throws {
         let database = try staffed()
         func entities() throws -> [[UInt8]] {
@@ -176,7 +176,7 @@ struct YapDatabaseDocumentTests {
         #expect(ids == [0, 30_000])
     }
 
-    @Test("the function is called for its own entities alone; for unchanged ones it is never called again")
+    @Test("the function is called only for its own entities; for unchanged ones it is never called again")
     func calls() throws {
         let disk = try SimulatedDisk()
         var database = try MigratedFile.open(disk, [Employee.self, Track.self], [])
@@ -441,7 +441,7 @@ struct YapDatabaseDocumentTests {
         #expect(try database.read { context in try idx.query(department == "gone").count(in: context) } == 0)
     }
 
-    @Test("iterating a query in a write gives the initial results, whatever is changed")
+    @Test("iterating a query in a write gives the initial results, despite changes")
     func mutation() throws {
         let idx = payroll()
         let database = try Database.inMemory(models: Employee.self, indexes: [idx])

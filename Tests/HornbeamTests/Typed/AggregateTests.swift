@@ -72,7 +72,7 @@ struct AggregateTests {
         #expect(count == 90 && least == sales.map(\.price).min() && most == sales.compactMap(\.weight).max())
     }
 
-    @Test("the mean of integers is the double that is nearest to it, however great their sum is", .seeded)
+    @Test("the mean of integers is the nearest double, with any sum", .seeded)
     func integerMeans() {
         var random = SeededGenerator()
         for _ in 0..<2_000 {
@@ -124,7 +124,7 @@ struct AggregateTests {
         #expect(try Sale.filter(\.region == "big").average(\.price, in: context) == Double(Int.max - 1) / 5)
     }
 
-    @Test("a sum of doubles is exact, whatever the order in which they come", .seeded)
+    @Test("a sum of doubles is exact, in any order", .seeded)
     func exactSums() throws {
         var random = SeededGenerator()
         var numbers = [1e100, 1, -1e100, 1e-3, 3e16, 1, -3e16, 0.1, 0.2, 0.3, -0.6]
@@ -144,7 +144,7 @@ struct AggregateTests {
         #expect(special.total().isNaN)
     }
 
-    @Test("it is infinite only if the sum itself is, whatever the partial sums, and a mean only if it is", .seeded)
+    @Test("it is infinite only if the sum itself is, with any partial sums, and a mean only if it is", .seeded)
     func greatSums() throws {
         var random = SeededGenerator()
         let greatest = Double.greatestFiniteMagnitude
@@ -251,7 +251,7 @@ struct AggregateTests {
         #expect(Set(halves.map(\.values)) == [45])
     }
 
-    @Test("counts of groups come from an index over the properties, whatever is fixed before them", .seeded)
+    @Test("counts of groups come from an index over the properties, with any fixed values before them", .seeded)
     func countedGroups() throws {
         var random = SeededGenerator()
         var context = Context()

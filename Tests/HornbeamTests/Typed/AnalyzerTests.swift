@@ -218,7 +218,7 @@ struct AnalyzerTests {
         #expect(error?.message.contains("“search” of LongTag") == true && error?.message.contains("201 bytes") == true)
     }
 
-    @Test("A program without the rules reads the entities, and the index tells why it can't be searched")
+    @Test("A program without the rules reads the entities, and the index reports why it can't be searched")
     func unknown() throws {
         let index = IndexDescription(
             name: "search", kind: .text, components: [.init(column: "words")], analyzer: "custom:elsewhere")

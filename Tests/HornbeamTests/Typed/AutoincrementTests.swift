@@ -58,7 +58,7 @@ struct AutoincrementTests {
         try database.close()
     }
 
-    @Test("isn't that of a deleted entity that is kept")
+    @Test("isn't that of a deleted entity still kept")
     func keptDeleted() throws {
         var context = Context()
         try Note(id: 3).save(to: &context)

@@ -86,7 +86,7 @@ struct BulkTests {
             + (try context.ids(Deleted<Part>.self)).map { "\($0)" }
     }
 
-    @Test("a bulk delete leaves what single deletes in the same order leave, whatever the query")
+    @Test("a bulk delete has the effect of single deletes in the same order, for every query")
     func likeSingle() throws {
         try expectLikeSingle("all", Crate.query())
         try expectLikeSingle("index", Crate.filter(\.size == 3))
@@ -185,7 +185,7 @@ struct BulkTests {
         #expect(one.0 && !one.1)
     }
 
-    @Test("the deleted entities are determined before the first hook runs, whatever hooks change or restore")
+    @Test("the deleted entities are determined before the first hook runs, despite changes by hooks")
     func settled() throws {
         var context = Context()
         for id in 0..<30 { try Rival(id: id, isMarked: id < 20).save(to: &context) }

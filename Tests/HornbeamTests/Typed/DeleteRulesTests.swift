@@ -88,7 +88,7 @@ struct DeleteRulesTests {
 
     private func tags(_ context: Context) throws -> [String] { try Tag.query().ids(in: context).sorted() }
 
-    @Test("a tag goes with the last of its posts, not before")
+    @Test("a tag is deleted with the last of its posts, not before")
     func lastOfThree() throws {
         let database = try database()
         try database.write { (context) throws in

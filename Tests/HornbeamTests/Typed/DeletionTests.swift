@@ -122,7 +122,7 @@ private struct Leaf {
 
 @Suite("Deleting")
 struct DeletionTests {
-    @Test("a cascade that is longer than a stack holds deletes all of it")
+    @Test("a cascade longer than a stack could hold deletes everything")
     func longChain() throws {
         var context = Context()
         let count = 20_000
@@ -239,7 +239,7 @@ struct DeletionTests {
         }
     }
 
-    @Test("the stored entity is kept, whatever the deleted value says")
+    @Test("the stored entity is kept, with any content of the deleted value")
     func asStored() throws {
         var context = Context()
         try Keeper(id: 1, name: "stored", friend: .id(2)).save(to: &context)

@@ -143,7 +143,7 @@ struct DenyTests {
         }
     }
 
-    @Test("reads no more than one link of an orphan that others lead to")
+    @Test("reads no more than one link of an orphan with other references")
     func manySources() throws {
         let database = try Database.inMemory(models: Photo.self, Word.self, Box.self, Thing.self, Shelf.self)
         let words = (0..<3).map { Word(id: $0) }
@@ -183,7 +183,7 @@ struct DenyTests {
         }
     }
 
-    @Test("counts stored entities alone: a link to an id that isn't stored denies nothing")
+    @Test("counts only stored entities: a link to an id that isn't stored denies nothing")
     func unsaved() throws {
         var context = Context()
         try Box(id: 1, things: .ids([5])).save(to: &context)
@@ -200,7 +200,7 @@ struct DenyTests {
         #expect(try context.ids(Label.self) == [1])
     }
 
-    @Test("leaves a write that catches the error unchanged, and the write goes on")
+    @Test("leaves a write that catches the error unchanged, and the write continues")
     func database() throws {
         let database = try Database.inMemory(models: Shelf.self, House.self)
         try database.write { context in try store(&context) }

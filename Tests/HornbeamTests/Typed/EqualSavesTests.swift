@@ -36,7 +36,7 @@ private struct Album {
     @Relationship(inverse: \.album) var songs: [Song]?
 }
 
-@Suite("Saving what is stored already", .serialized)
+@Suite("Saving stored entities again", .serialized)
 struct EqualSavesTests {
     private let database: Database
 

@@ -106,7 +106,7 @@ struct HashIndexTests {
         #expect(count == 1 && access.contains("byURL"))
     }
 
-    @Test("are left alone by ranges, parts of a key and sorts")
+    @Test("are not used by ranges, parts of a key and sorts")
     func others() throws {
         try database().read { (context) throws in
             for query in [

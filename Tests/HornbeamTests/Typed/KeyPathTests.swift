@@ -76,7 +76,7 @@ struct KeyPathTests {
         }
     }
 
-    @Test("of stored properties compare columns; nested and computed ones test the entity, wherever they lie")
+    @Test("of stored properties compare columns; nested and computed ones test the entity, in any place")
     func columns() throws {
         try stored().read { context throws in
             func expect(_ predicate: Predicate<Layered>, _ filter: String?, _ test: (Int) -> Bool) throws {

@@ -42,7 +42,7 @@ struct MetadataTests {
         }
     }
 
-    @Test("is that of the last save, not of the value, and goes with the entity")
+    @Test("is that of the last save, not of the value, and is removed with the entity")
     func lastSave() throws {
         var context = Context()
         let first = try saved(["a"], to: &context)[0]

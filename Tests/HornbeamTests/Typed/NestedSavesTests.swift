@@ -96,7 +96,7 @@ private struct Part {
     @Relationship(deleteRule: .cascade) var whole: Whole?
 }
 
-@Suite("Saves that delete what is being saved")
+@Suite("Saves that delete the entity being saved")
 struct NestedSavesTests {
     private func stored(_ context: inout Context) throws {
         let old = Room(id: "old", title: "General")
@@ -104,7 +104,7 @@ struct NestedSavesTests {
         try Post(id: "n", text: "second", room: .id("old")).save(to: &context)
     }
 
-    @Test("an entity stays stored that is deleted with the one that makes room for a nested entity")
+    @Test("an entity stays stored if it is deleted together with the former holder of a nested entity's key")
     func upsertBelow() throws {
         var context = Context()
         try stored(&context)

@@ -75,7 +75,7 @@ struct OrderedEnumTests {
         #expect(try list.ids(in: context) == right.map(\.id), sourceLocation: place)
     }
 
-    @Test("of their own are sorted and compared by it, though the index has the order of raw values")
+    @Test("of their own are used in sorts and comparisons, although the index has the order of raw values")
     func own() throws {
         try expect(Parcel.query().sorted(by: \.size)) { $0.size < $1.size }
         try expect(Parcel.query().sorted(by: \.size.desc)) { $0.size > $1.size }
@@ -84,7 +84,7 @@ struct OrderedEnumTests {
         #expect(found.access == .index(name: "bySize", ranges: 1, entries: 10, reversed: false))
     }
 
-    @Test("of their own are compared by it too where the raw values are floating-point numbers")
+    @Test("of their own are used in comparisons too if the raw values are floating-point numbers")
     func floating() throws {
         var context = Context()
         for (id, weight) in Weight.allCases.enumerated() {
@@ -102,7 +102,7 @@ struct OrderedEnumTests {
         #expect(try Crate.query().sorted(by: \.weight).ids(in: context) == [1, 2, 0])
     }
 
-    @Test("of their raw values are sorted and compared by an index, once they say that they are index keys")
+    @Test("of their raw values come from an index, once they declare that they are index keys")
     func raw() throws {
         try expect(Parcel.query().sorted(by: \.level)) { $0.level < $1.level }
         try expect(Parcel.query().sorted(by: \.level.desc)) { $0.level > $1.level }

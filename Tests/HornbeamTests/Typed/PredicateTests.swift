@@ -106,7 +106,7 @@ struct PredicateTests {
         #expect(try IndexedPlace.filter(!indexed).ids(in: context).sorted() == others, sourceLocation: location)
     }
 
-    @Test("one of several values, of columns, enums, optionals and computed properties")
+    @Test("A value in a list, of columns, enums, optionals and computed properties")
     func lists() throws {
         let context = try Place.context()
         try expect(.value(\.size, in: [3, 7, 99]), .value(\.size, in: [3, 7, 99]), in: context) {
@@ -128,7 +128,7 @@ struct PredicateTests {
         #expect(plan.access.description.hasPrefix("index bySize, 2 ranges"))
     }
 
-    @Test("none of several values: the opposite of one of them, also for nil")
+    @Test("A value not in a list: the opposite of one in it, also for nil")
     func otherThanListed() throws {
         let context = try Place.context()
         try expect(.value(\.size, notIn: [3, 7, 99]), .value(\.size, notIn: [3, 7, 99]), in: context) {

@@ -280,7 +280,7 @@ struct QueryTests {
         #expect(try context.all() as [Person] == Person.all)
     }
 
-    @Test("a sort by the properties of an index is that of the index, those fixed by equality named or not")
+    @Test("a sort by the properties of an index uses its order, with fixed ones named or not")
     func sortedByIndex() throws {
         let context = try Person.context()
         let whole = IndexedPerson.query().sorted(by: \.lastName, \.firstName).limit(5)

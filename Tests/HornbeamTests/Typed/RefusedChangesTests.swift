@@ -194,7 +194,7 @@ struct RefusedChangesTests {
         #expect(try context.isWhole())
     }
 
-    @Test("are refused as such in a read, whichever entity would have to make room")
+    @Test("are refused as such in a read, with any entity to be deleted for a key")
     func reads() throws {
         let database = try Database.inMemory(models: Guest.self, Album.self, Photo.self)
         try database.write { context in
@@ -263,7 +263,7 @@ struct EndlessChangesTests {
         }
     }
 
-    @Test("of resolvers are refused, their changes undone, and the write goes on")
+    @Test("of resolvers are refused, their changes undone, and the write continues")
     func resolvers() async throws {
         try await inSmallThread {
             var context = Context()
@@ -292,7 +292,7 @@ struct EndlessChangesTests {
         }
     }
 
-    @Test("of deletions are refused likewise, and a cascade that is as long is not")
+    @Test("of deletions are refused too, but a cascade of that length is not")
     func deletions() async throws {
         try await inSmallThread {
             let database = try Database.inMemory(models: Domino.self)

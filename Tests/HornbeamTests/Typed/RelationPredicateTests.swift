@@ -76,7 +76,7 @@ struct RelationPredicateTests {
     }
 
     @Test(
-        "any, all and none of a relation, one-way or mutual, to one or to many; links to what isn't stored don't count",
+        "any, all and none of a relation, one-way or mutual, to one or to many; links to unstored entities don't count",
         .seeded)
     func quantifiers() throws {
         var context = Context()
@@ -194,7 +194,7 @@ struct RelationPredicateTests {
     }
 
     @Test(
-        "a list without a sort can't go on after what is no more in it, nor one by numbers of links after what is gone")
+        "a list without a sort can't continue after an entity no longer in it, nor one by numbers of links")
     func positionsGone() throws {
         var context = Context()
         for id in 0..<20 { try Member(id: id, age: id).save(to: &context) }

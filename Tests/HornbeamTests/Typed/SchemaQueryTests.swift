@@ -89,7 +89,7 @@ struct SchemaQueryTests {
     }
 
     @Test(
-        "nested conditions take a part of the links, and saving that back keeps the others",
+        "nested conditions load a part of the links, and saving that back keeps the others",
         arguments: [false, true])
     func filters(fragments: Bool) throws {
         var (context, since) = try store()

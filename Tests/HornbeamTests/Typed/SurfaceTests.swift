@@ -177,7 +177,7 @@ struct SurfaceTests {
         #expect(try context.isWhole())
     }
 
-    @Test("of one relation; an unset one leaves nothing, not even the id")
+    @Test("of a single relation; saving an unset one stores nothing, not even the id")
     func oneRelation() throws {
         var context = try stored()
         let stranger = Writer(id: "s", name: "", age: 0, mail: "")

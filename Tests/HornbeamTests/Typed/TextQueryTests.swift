@@ -121,7 +121,7 @@ struct TextQueryTests {
         #expect(try query.limit(7, offset: 3).ids(in: context) == Array(wanted[3..<10]))
     }
 
-    @Test("matches means the same with and without an index, whatever the case")
+    @Test("matches means the same with and without an index, in any case")
     func withoutIndex() throws {
         let context = try context()
         for text in ["SWIFT", "hello", "database bird", "next", "nothing", "unknown"] {

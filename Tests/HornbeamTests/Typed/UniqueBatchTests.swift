@@ -98,7 +98,7 @@ struct UniqueBatchTests {
         #expect(try context.isWhole())
     }
 
-    @Test("of an index that upserts change hands too, and delete nobody")
+    @Test("in an index that upserts change hands too, and delete no entity")
     func upserts() throws {
         var context = try seats()
         try context.saveAll([Seat(id: "a", number: 0, holder: "h1"), Seat(id: "b", number: 1, holder: "h0")])
@@ -226,7 +226,7 @@ struct UniqueBatchTests {
         #expect(try context.isWhole())
     }
 
-    @Test("change hands within a batch whose keys change hands")
+    @Test("of other entities are exchanged by hooks of a batch that exchanges keys itself")
     func batchInHook() throws {
         var context = try seats()
         try [Swapper(id: 1, key: 1), Swapper(id: 2, key: 2)].save(to: &context)
@@ -265,7 +265,7 @@ struct UniqueBatchTests {
         #expect(try context.isWhole())
     }
 
-    @Test("stay right whatever permutation is saved, and entities outside of it refuse", .seeded)
+    @Test("stay right with any permutation, and entities outside of it refuse", .seeded)
     func random() throws {
         var random = SeededGenerator()
         let database = try Database.inMemory(models: Seat.self)

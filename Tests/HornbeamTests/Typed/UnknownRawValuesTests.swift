@@ -208,7 +208,7 @@ struct UnknownRawValuesTests {
         }
     }
 
-    @Test("are converted where they are stored as the enum is; others stay, and the next opening writes nothing")
+    @Test("are converted if they are stored as the enum is; others stay, and the next opening writes nothing")
     func converted() throws {
         let file = try file("Strict")
         let steps: [Migration] = [

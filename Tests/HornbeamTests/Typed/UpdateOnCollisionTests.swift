@@ -116,7 +116,7 @@ struct UpdateOnCollisionTests {
         #expect(try Feed.query().with(.ids).resolve(in: context) == before)
     }
 
-    @Test("is refused where the keys are those of two entities, or come back while room is made; nothing is deleted")
+    @Test("is refused for keys of two entities, or a key taken back meanwhile; nothing is deleted")
     func twoHolders() throws {
         var context = Context()
         try Pair(id: 1, left: "a", right: "x", extra: 1).save(to: &context)

@@ -69,7 +69,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.results(query) == expected && expected.map(\.name) == ["Y-76", "Y-24", "Y-180"])
     }
 
-    @Test("an index tells how many entries and bytes it takes")
+    @Test("an index reports the number of its entries and bytes")
     func cost() throws {
         let database = try hotels()
         try database.createIndex(Hotel.self, withName: "TypeNameIndex", config: config)
@@ -305,7 +305,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.plan(IndexedThing.filter(\.name == "common" && \.size == 2)).indexes == ["size"])
     }
 
-    @Test("an index follows each change within the transaction that makes it, and goes back with it")
+    @Test("an index follows each change within its transaction, and rolls back with it")
     func transactions() throws {
         struct Undone: Error {}
         let database = try hotels()

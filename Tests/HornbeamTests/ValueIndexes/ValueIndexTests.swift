@@ -267,7 +267,7 @@ struct ValueIndexTests {
         #expect(problems.contains { $0.contains("part") && $0.contains("missing") }, "\(problems)")
     }
 
-    @Test("an observer of a count by the index goes on when that is dropped, and when it is made")
+    @Test("an observer of a count by the index continues when the index is dropped, and when it is made")
     func observers() async throws {
         let database = try Database.inMemory(models: IndexedThing.self)
         try await database.write { (context) throws in
