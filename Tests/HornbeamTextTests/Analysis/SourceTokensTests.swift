@@ -75,7 +75,7 @@ struct SourceTokensTests {
         #expect(found.map(\.place) == [2..<3, 3..<3, 4..<5])
     }
 
-    @Test("A phrase leaves out the letter that stands for the end of its run")
+    @Test("A phrase leaves out the letter at the end of its run")
     func phrases() {
         let unicode = Self.analyzers[1]
         func tokens(_ text: String) -> [String] {

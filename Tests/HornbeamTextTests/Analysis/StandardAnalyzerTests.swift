@@ -50,7 +50,7 @@ struct StandardAnalyzerTests {
         }
     }
 
-    @Test("Letters are equal to it that are equal without case, and no others")
+    @Test("Letters are equal exactly if they are equal without case")
     func letterCase() {
         for value in UInt32(0x80)..<0x1_F000 {
             guard let scalar = Unicode.Scalar(value), scalar.properties.isAlphabetic,

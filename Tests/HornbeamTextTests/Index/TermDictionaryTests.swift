@@ -76,7 +76,7 @@ struct TermDictionaryTests {
     }
 
     @Test(
-        "Postings stand in the entry while they are short, and come back from a list when few are left",
+        "Postings are in the entry while they are short, and come back from a list when few are left",
         arguments: [true, false])
     func placesOfPostings(storesPositions: Bool) throws {
         let index = TextIndex(prefix: "t:", storesPositions: storesPositions)

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Kept last pending records")
 struct LastRecordsTests {
-    @Test("It is of the history that the last identity stands for", arguments: SeededGenerator.seeds(5))
+    @Test("They belong to the history given by the last identity", arguments: SeededGenerator.seeds(5))
     func histories(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var last = LastRecords()

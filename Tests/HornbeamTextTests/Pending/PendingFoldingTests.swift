@@ -120,7 +120,7 @@ struct PendingFoldingTests {
         for phase in Phase.allCases { #expect(met[phase, default: 0] > 5, "\(phase), HORNBEAM_SEED=\(seed)") }
     }
 
-    @Test("Rows that ascend are known to, in every phase, and others not", arguments: [true, false])
+    @Test("Ascending rows are known to be so, in every phase, and others not", arguments: [true, false])
     func ascendingRows(ascend: Bool) throws {
         let store = try TreeStore.index(of: "one", "two")
         var met: Set<Phase> = []

@@ -113,7 +113,7 @@ struct PendingWritingTests {
         #expect(try store.searcher().search("three", limit: 1).map(\.row) == [3])
     }
 
-    @Test("Folding goes on slice by slice, and ends")
+    @Test("Folding continues slice by slice, and ends")
     func folding() throws {
         let store = try TreeStore.index(of: "one", "two")
         var model = NaiveIndex(texts: [1: "one", 2: "two"])
@@ -428,7 +428,7 @@ struct PendingWritingTests {
         #expect(try sections() == pending)
     }
 
-    @Test("Readers beside a writer see whole commits, while folding goes on")
+    @Test("Readers see whole commits during writes, while folding continues")
     func concurrent() throws {
         let store = try TreeStore.index(of: "common first")
         let isDone = Mutex(false)

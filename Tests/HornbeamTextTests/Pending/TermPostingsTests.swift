@@ -190,7 +190,7 @@ struct TermPostingsTests {
         #expect(found.map { memory[room + $0] } == wanted.map(\.frequency), note)
     }
 
-    @Test("A word that no pending record names is read as it is stored, with its leaders")
+    @Test("A word in no pending record is read from the stored postings, with its leaders")
     func unnamed() throws {
         let store = try TreeStore.inMemory()
         try store.write { writer in

@@ -162,7 +162,7 @@ struct TextIndexWriterTests {
         #expect(try store.problems(NaiveIndex(texts: [1: "cafe\u{301}"])) == [])
     }
 
-    @Test("A document that is there can't be inserted again, in one transaction or the next")
+    @Test("A present document can't be inserted again, in one transaction or the next")
     func insertTwice() throws {
         let store = try TreeStore.index(of: "one")
         try store.write { writer in
@@ -173,7 +173,7 @@ struct TextIndexWriterTests {
         #expect(try store.problems(NaiveIndex(texts: [1: "one", 2: "two"])) == [])
     }
 
-    @Test("A wrong old text is an error, and the writer goes on refusing")
+    @Test("A wrong old text is an error, and the writer refuses further changes")
     func wrongOldText() throws {
         let store = try TreeStore.index(of: "one", "two words")
         for wrong in ["one two", "uno", ""] {
@@ -233,7 +233,7 @@ struct TextIndexWriterTests {
         transaction.abort()
     }
 
-    @Test("An index without positions is changed record by record too, with words that stand very often")
+    @Test("An index without positions is changed record by record too, with very frequent words")
     func foldingWithoutPositions() throws {
         var generator = TextGenerator(seed: 6)
         let index = TextIndex(prefix: "t:", storesPositions: false)
@@ -280,7 +280,7 @@ struct TextIndexWriterTests {
         transaction.abort()
     }
 
-    @Test("An index of a layout to come is neither called damaged nor built anew")
+    @Test("An index with a future layout is neither called damaged nor built anew")
     func newerLayout() throws {
         let store = try TreeStore.index(of: "one")
         let transaction = try store.beginWrite()

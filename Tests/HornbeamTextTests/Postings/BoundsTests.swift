@@ -34,7 +34,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("Two pairs that more postings are added to stand for all of them, the more frequent first", .seeded)
+    @Test("Two pairs remain for any number of added postings, the more frequent first", .seeded)
     func two() {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         for _ in 0..<300 {

@@ -31,7 +31,7 @@ struct FieldCountsTests {
         #expect(withBytes([3, 5]) { FieldEnds(sections: $0) } == nil)
     }
 
-    @Test("Counts are those of the tokens, however they are divided", .seeded)
+    @Test("Counts are those of the tokens, with any division into fields", .seeded)
     func random() throws {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         for _ in 0..<200 {

@@ -135,7 +135,7 @@ struct PostingRunTests {
         #expect(!opens([UInt32(1) << 31]))
     }
 
-    @Test("Damaged runs are refused, or decode to ascending postings within what they claim", .seeded)
+    @Test("Damaged runs are refused, or decode to ascending postings within their claims", .seeded)
     func hostile() {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         var refused = 0

@@ -176,7 +176,7 @@ struct QueryParserTests {
         #expect(throws: QuerySyntaxError.self) { try syntax.parse("a~\(number)") }
     }
 
-    @Test("Trees as deep as they may be read are written out, deeper ones are not")
+    @Test("Trees within the reader's depth are printed, deeper ones are not")
     func depth() throws {
         for innermost in [TextQuery.words("a b"), .phrase("a", slop: 2), .any([.words("a"), .words("b c")])] {
             let join: [(TextQuery) -> TextQuery] = [

@@ -134,7 +134,7 @@ struct ResolvedQueryTests {
         return found
     }
 
-    @Test("A word that is written as one isn't found by a part of it where it must be there")
+    @Test("A word written as one isn't found by a part of it if it is required")
     func demanded() throws {
         let texts = ["wi-fi foo", "fi only", "wi x fi foo", "foo", "can t"]
         func rows(_ text: String, matchesAll: Bool = false) throws -> [UInt64] {

@@ -42,7 +42,7 @@ struct StopWordsTests {
         #expect(rest(.all([])) == .all([]), "what asks for nothing goes on asking for nothing")
     }
 
-    @Test("Stay in all that means them as they stand")
+    @Test("Stay in forms that match words literally")
     func others() {
         let queries: [TextQuery] = [
             .phrase("the of fox", slop: 1), .near([.words("the"), .words("fox")], within: 3), .prefix("the"),

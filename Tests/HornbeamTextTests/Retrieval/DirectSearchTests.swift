@@ -200,7 +200,7 @@ struct PositionlessTests {
     }
 }
 
-@Suite("Letters that stand alone")
+@Suite("Single letters")
 struct LoneLetterTests {
     private static let analyzer = Analyzer(.unicode(keepsAccents: false, stemming: nil))
     private static let index = TextIndex(prefix: "t:Article:search:", analyzer: analyzer)
@@ -216,7 +216,7 @@ struct LoneLetterTests {
         return try TextSearcher(index, in: store.beginRead())
     }
 
-    @Test("A letter of a script without spaces is found wherever it stands")
+    @Test("A letter of a script without spaces is found in every place")
     func words() throws {
         let searcher = try Self.searcher()
         func matches(_ query: TextQuery) throws -> [UInt64] {
@@ -240,7 +240,7 @@ struct LoneLetterTests {
         #expect(try matches(.words("bar 京")) == [1, 2, 3, 4, 5, 6, 7, 8])
     }
 
-    @Test("Only a letter that stands alone is open")
+    @Test("Only a single letter is open")
     func tokens() {
         func open(_ text: String) -> [Bool] { Self.analyzer.queryTokens(of: text).map(\.isOpen) }
         #expect(open("京") == [true])

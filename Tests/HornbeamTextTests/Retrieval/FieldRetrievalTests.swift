@@ -224,7 +224,7 @@ struct FieldRetrievalTests {
         #expect(throws: StorageError.self) { try searcher.search(.phrase("a b", slop: 0), limit: 20) }
     }
 
-    @Test("Blocks without a posting in the field are passed by, and a list without one is not gone through")
+    @Test("Blocks without a posting in the field are skipped, and a list without one is not read")
     func passing() throws {
         let store = try TreeStore.inMemory()
         try store.write { writer in

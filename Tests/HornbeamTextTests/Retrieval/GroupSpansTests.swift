@@ -52,7 +52,7 @@ struct GroupSpansTests {
         return GroupSpans(ArrayPostings(arrays), arrays, .listed(list), view, budget)
     }
 
-    @Test("For a few documents far apart only a few are read, for all of them the terms are gone through a few times")
+    @Test("For a few scattered documents only a few are read; for all, the terms are read a few times")
     func work() throws {
         let view = View(documents: 20_000)
         let few = spans(view, terms: 20)
@@ -84,7 +84,7 @@ struct GroupSpansTests {
         #expect(spans.starts.count == 20 && view.read <= 1_024)
     }
 
-    @Test("Terms that stand in a document more often than was added up are corruption")
+    @Test("Terms with more occurrences in a document than were counted are corruption")
     func claims() throws {
         let view = View(documents: 3, claimed: 5)
         let spans = spans(view, terms: 2, sums: 1)

@@ -14,7 +14,7 @@ struct RowSelectionTests {
         MemoryView((0..<count).map { TestDocument(row: $0, fields: [[["word"]]]) }, fieldCount: 1)
     }
 
-    @Test("The documents of few rows are found for the first search that goes through some more")
+    @Test("The documents of few rows are found at the first search with slightly more work")
     func few() {
         let view = Self.view()
         #expect(RowSelection([1, 20, 300]).isWorthwhile(500, limit: 10, view))
@@ -49,7 +49,7 @@ struct RowSelectionTests {
         #expect(!RowSelection(rows).isWorthwhile(rows.count - 1, limit: 1, view))
     }
 
-    @Test("A search that wants all asks about all that it goes through")
+    @Test("An unlimited search looks up all documents that it reads")
     func unlimited() {
         let view = Self.view()
         let rows = (0..<Self.count).filter { $0 % 100 > 0 }

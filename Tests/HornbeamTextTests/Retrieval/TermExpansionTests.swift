@@ -43,7 +43,7 @@ struct TermExpansionTests {
         }
     }
 
-    @Test("An exchange of neighbours is one edit, and a deletion beside it another")
+    @Test("An exchange of neighbours is one edit, and an adjacent deletion another")
     func exchanges() throws {
         func distance(_ word: String, _ term: String) throws -> Int? {
             try TermExpansion(view: Self.view([term])).fuzzy(Array(word.utf8), distance: 3, prefixLength: 0)
@@ -55,7 +55,7 @@ struct TermExpansionTests {
         #expect(try distance("", "abc") == 3)
     }
 
-    @Test("Long words stand for themselves, and any distance may be asked for")
+    @Test("Long words match only themselves, and any distance may be requested")
     func extremes() throws {
         let long = String(repeating: "a", count: 300)
         let expansion = TermExpansion(view: Self.view([long, long + "b", "ab", "abcdefghij"]))

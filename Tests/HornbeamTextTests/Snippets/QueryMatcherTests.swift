@@ -208,7 +208,7 @@ struct QueryMatcherTests {
         #expect(marked == ["a", "b", "c", "a b c"])
     }
 
-    @Test("A long text that is one character is looked at as fast as another", .timeLimit(.minutes(2)))
+    @Test("A long text of a single character is examined as fast as another", .timeLimit(.minutes(2)))
     func oneCharacter() throws {
         // A consonant and a sign that joins it to the next one: a token and its end, but not a character.
         let count = 100_000

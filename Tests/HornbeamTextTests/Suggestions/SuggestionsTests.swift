@@ -16,7 +16,7 @@ struct SuggestionsTests {
         ).searcher()
     }
 
-    @Test("A word goes on as most documents have it")
+    @Test("A word is completed as in most documents")
     func completions() throws {
         let searcher = try searcher()
         #expect(try searcher.completions(of: "full DATA", limit: 3).map(\.term) == ["data", "database", "databank"])
