@@ -58,7 +58,7 @@ struct CursorTests {
     }
 
     @Test(
-        "Seeking finds neighbours by key and entries by rank, and goes on from there", .seeded,
+        "Seeking finds neighbours by key and entries by rank, and continues from there", .seeded,
         arguments: KeyKind.allCases)
     func seeks(kind: KeyKind) throws {
         var random = SeededGenerator()
@@ -216,7 +216,7 @@ struct CursorTests {
     }
 
     @Test(
-        "Reads that turn anywhere, and go on elsewhere, give the entries from where they stand", .seeded,
+        "Reads that turn anywhere, and continue elsewhere, give the entries from their place", .seeded,
         arguments: Reading.allCases, [0, 1, 2])
     func turns(reading: Reading, levels: Int) throws {
         var random = SeededGenerator()

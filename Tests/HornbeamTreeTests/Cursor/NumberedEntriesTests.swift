@@ -48,7 +48,7 @@ struct NumberedEntriesTests {
         write.abort()
     }
 
-    @Test("are at hand for entries of ten bytes, however many of them stand in the prefix", arguments: 0...8)
+    @Test("are available for entries of ten bytes, with any part of the number in the prefix", arguments: 0...8)
     func small(shared: Int) throws {
         let store = try TreeStore.inMemory()
         let write = try store.beginWrite()

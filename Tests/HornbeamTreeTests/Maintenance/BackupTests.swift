@@ -245,7 +245,7 @@ struct BackupTests {
     }
 
     // The leaf was decoded and its structure checked as it was read, and once more into the given buffer.
-    @Test("looks at a leaf once, as it is stored", arguments: [true, false])
+    @Test("reads a leaf once, in its stored form", arguments: [true, false])
     func leafOnce(isCompressible: Bool) throws {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk)

@@ -53,7 +53,7 @@ struct GrownTailTests {
         #expect(again.statistics.fileBytes == after)
     }
 
-    @Test("stays with all that is in the file wherever a crash cuts the closing off", .seeded)
+    @Test("stays, with the file's whole content, wherever a crash cuts the closing off", .seeded)
     func everyCrash() throws {
         let (first, _, model) = try grown()
         let image = first.killedImage()

@@ -158,7 +158,7 @@ struct PackingTests {
         #expect(calls > 8)
     }
 
-    @Test("go on filling while others commit", .seeded)
+    @Test("are filled further while others commit", .seeded)
     func besideCommits() throws {
         let disk = try SimulatedDisk()
         var (store, model) = try thinned(disk, .reducing)
@@ -183,7 +183,7 @@ struct PackingTests {
         try expect(store, model, .reducing)
     }
 
-    @Test("are found in turn, though commits go on between", .seeded)
+    @Test("are found in turn, despite commits in between", .seeded)
     func inTurn() throws {
         let disk = try SimulatedDisk()
         let (store, model) = try thinned(disk, .plain, count: 40_000)

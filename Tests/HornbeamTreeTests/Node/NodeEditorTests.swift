@@ -13,7 +13,7 @@ struct NodeEditorTests {
         [7, 7, UInt8(number)] + [UInt8](repeating: UInt8(number), count: number % 7)
     }
 
-    @Test("An entry goes in at every position of nodes of every small size")
+    @Test("An entry can be inserted at every position of nodes of every small size")
     func insertEverywhere() {
         for count in 1...24 {
             for position in 0...count {
@@ -32,7 +32,7 @@ struct NodeEditorTests {
         }
     }
 
-    @Test("An entry goes out from every position, and the node is right after each further removal")
+    @Test("An entry can be removed from every position, and the node is right after each further removal")
     func removeEverywhere() {
         for count in 2...16 {
             for position in 0..<count {
@@ -87,7 +87,7 @@ struct NodeEditorTests {
         #expect(node.values[2] == [UInt8](repeating: 0, count: 1000))
     }
 
-    @Test("A branch's first entry loses its key when the one before it goes")
+    @Test("A branch's first entry loses its key when the one before it is removed")
     func emptyFirstKey() {
         let node = TestNode(isBranch: true)
         #expect(node.build((0..<5).map { (key($0 + 1), childRecord(page: UInt64($0 + 10))) }))

@@ -52,7 +52,7 @@ struct FaultTests {
         }
     }
 
-    @Test("refuses the pages that it never saw, and goes on with the others")
+    @Test("refuses the pages that it never saw, and continues with the others")
     func untouched() throws {
         let store = try store()
         let transaction = try store.beginRead()
@@ -87,7 +87,7 @@ struct FaultTests {
 
     // A leaf was examined as it is stored, and a value read in parts block by block, without mentioning that it wasn't
     // trusted yet: one unreadable sector ended the whole store until it was opened again.
-    @Test("refuses compressed leaves and parts of values that it never saw, and goes on with the others")
+    @Test("refuses compressed leaves and parts of values that it never saw, and continues with the others")
     func untouchedParts() throws {
         let options = StoreOptions.withLargeRing
         let count = 300

@@ -105,7 +105,7 @@ struct SavepointTests {
         write.abort()
     }
 
-    @Test("makes a change that failed midway undone, and the transaction goes on")
+    @Test("undoes a change that failed midway, and the transaction continues")
     func failure() throws {
         let disk = try SimulatedDisk()
         var options = StoreOptions.withLargeRing
@@ -163,7 +163,7 @@ struct SavepointTests {
 
     // A savepoint gave the leaves of compressed trees their places and their memory to the leaves that came next: a
     // cursor that stood in one went on in another tree's leaf, and gave its entries as this one's.
-    @Test("doesn't lead a cursor of a compressed tree astray: it goes on with its own tree's entries")
+    @Test("doesn't lead a cursor of a compressed tree astray: it continues with its own tree's entries")
     func cursorOfCompressedTree() throws {
         let write = try store().beginWrite()
         let compressed = TreeOptions(isCompressed: true)

@@ -125,7 +125,7 @@ struct SpillTests {
     }
 
     /// Leaves that were filled in order are written long before memory runs short.
-    @Test("in key order goes back to before it did and on from there, in other leaves", arguments: [false, true])
+    @Test("in key order rolls back and continues from there, in other leaves", arguments: [false, true])
     func appended(isCompressed: Bool) throws {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk)
@@ -174,7 +174,7 @@ struct SpillTests {
         #expect(try again.check { Issue.record("\($0)") })
     }
 
-    @Test("that can't write a page fails, and the store goes on", arguments: [EIO, ENOSPC])
+    @Test("that can't write a page fails, and the store continues", arguments: [EIO, ENOSPC])
     func failedWrite(code: Int32) throws {
         var call = 1
         while true {

@@ -210,7 +210,7 @@ struct CompressedTreeTests {
     }
 
     @Test(
-        "gives single values by parts as it gives whole leaves, of any size and keys", .seeded, .timeLimit(.minutes(5)))
+        "gives single values by parts like whole leaves, of any size and keys", .seeded, .timeLimit(.minutes(5)))
     func byParts() throws {
         var random = SeededGenerator()
         let store = try TreeStore.open(file: try SimulatedDisk(), options: Self.options(cacheBytes: 256 << 10))

@@ -107,7 +107,7 @@ struct ValueReaderTests {
         #expect(throws: StorageError.self) { try part(reader, 5, 2) }
     }
 
-    @Test("A reader of a value from before the transaction outlives changes of others, and no change of its own")
+    @Test("A reader of a value from before the transaction survives changes of others, but not of its own")
     func others() throws {
         let store = try TreeStore.inMemory()
         let fill = try store.beginWrite()

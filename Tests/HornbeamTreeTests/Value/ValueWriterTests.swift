@@ -157,7 +157,7 @@ struct ValueWriterTests {
 
     // A value's page had the number of the time when its writer was begun. Finished after a savepoint and undone by
     // going back to it, it stayed in use for ever, and check reported it after every commit.
-    @Test("A value begun before a savepoint and finished after it goes when the savepoint is gone back to")
+    @Test("A value begun before a savepoint and finished after it is removed when the savepoint is rolled back")
     func acrossSavepoint() throws {
         let store = try TreeStore.inMemory()
         let write = try store.beginWrite()
