@@ -8,7 +8,7 @@ import Testing
 @Suite("A failing call to the file")
 struct FaultProofTests {
     @Test(
-        "loses nothing that was acknowledged, shows nothing of what failed, and a failed write leaves a usable store",
+        "loses nothing acknowledged, shows nothing that failed, and a failed write leaves a usable store",
         arguments: SeededGenerator.seeds(2))
     func randomLives(seed: UInt64) throws {
         let proof = try FaultProof(seed: seed)

@@ -8,7 +8,7 @@ import Testing
 @Suite("Readers in other processes")
 struct ReaderProofTests {
     @Test(
-        "see durable states alone and keep their snapshots at each call of a writer, its death and the next's life",
+        "see only durable states and keep their snapshots at each call of a writer, its death and the next's life",
         arguments: SeededGenerator.seeds(2))
     func everyCall(seed: UInt64) throws {
         let proof = try ReaderProof(seed: seed)
