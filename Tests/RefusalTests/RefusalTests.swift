@@ -16,14 +16,14 @@ struct RefusalTests {
             .filter { $0.pathExtension == "swift" }.sorted { $0.path < $1.path }
     }
 
-    @Test("takes what is right")
+    @Test("accepts right code")
     func controls() throws {
         let check = try TypeCheck(Self.files())
         #expect(check.refusals.isEmpty && check.isAccepted, "\(check.output)")
     }
 
     /// Errors of types keep the compiler from looking for errors of lifetimes, so the latter have a run of their own.
-    @Test("refuses what is wrong, with these words", arguments: ["REFUSED", "REFUSED_IN_FLOW"])
+    @Test("refuses wrong code, with these words", arguments: ["REFUSED", "REFUSED_IN_FLOW"])
     func refusals(_ condition: String) throws {
         let check = try TypeCheck(Self.files(), conditions: [condition])
         var left = check.refusals
