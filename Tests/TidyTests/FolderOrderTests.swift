@@ -21,7 +21,7 @@ struct FolderOrderTests {
         return order
     }
 
-    @Test("use those that stand before them in Docs/architecture.md, and no others")
+    @Test("use only those before them in Docs/architecture.md")
     func arrows() throws {
         let order = try Self.order()
         #expect(order.count == 8)
@@ -48,7 +48,7 @@ struct FolderOrderTests {
         }
     }
 
-    @Test("are told from comments and texts, and by unindented declarations")
+    @Test("are determined from unindented declarations, not from comments and texts")
     func words() {
         let file = SourceFile(
             path: "Sources/M/Folder/Sub/A.swift",

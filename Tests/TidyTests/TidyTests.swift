@@ -30,7 +30,7 @@ struct TidyTests {
         ],
     ]
 
-    @Test("Every file says its licence first and what it is next")
+    @Test("Every file has its licence first and its purpose next")
     func header() throws {
         for file in try SourceFile.all(in: ["Sources", "Tests", "Examples", "Benchmarks/Sources", "fuzz/Sources"]) {
             let first = file.lines.first ?? ""
