@@ -54,7 +54,7 @@ final class CursorHandle: HandleObject {
         previous = nil
     }
 
-    /// What was handed out must stay until the transaction's next change.
+    /// The returned memory must stay until the transaction's next change.
     @inline(__always)
     func noteLent() {
         if isWritable { owner._withUnsafeGuaranteedRef { $0.hasLent = true } }
@@ -96,7 +96,7 @@ public func hb_cursor_open(
     cursor.pointee = nil
     return inTransaction(txn) { (handle) throws(StorageError) in
         let tree = handle.treeID(tree)
-        // The engine may find out only at the first move that there is no such tree.
+        // The engine may notice a missing tree only at the first move.
         _ = try handle.transaction.count(tree)
         let opened = CursorHandle(try handle.transaction.cursor(tree), of: handle)
         cursor.pointee = try HandleTable.insert(opened)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the engine's errors to the result codes of hornbeam.h, and the words behind hb_error(). Every failure of the C
+// Converts the engine's errors to the result codes of hornbeam.h, and to the text of hb_error(). Every failure of the C
 // interface passes through `Failure`; nothing may leave this module as a Swift error or a trap.
 
 import CHornbeam

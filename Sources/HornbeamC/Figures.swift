@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hb_figures_of: what a store says of itself. The caller's struct may be older or newer than this library's: fields it
-// lacks are left out, fields it has beyond ours are zero.
+// hb_figures_of: a store's figures. The caller's struct may be older or newer than this library's: fields that it lacks
+// are left out, fields that this library lacks are zero.
 
 public import CHornbeam
 import HornbeamPages

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a C program holds: handles that can be checked. A handle is not an address but the stamp of a slot in one table
-// for the whole process: the slot's index, how often it was used before, and the kind of object. The slots are never
+// The handles of a C program, which can be checked. A handle is not an address but the stamp of a slot in one table for
+// the whole process: the slot's index, how often it was used before, and the kind of object. The slots are never
 // unmapped, so any 64 bits may be looked up: a handle that ended, of the wrong kind or made up finds no equal stamp.
-// Nothing here may trap, whatever it is given, and looking a handle up must stay free of locks and reference counting.
+// Nothing here may trap, with any arguments, and looking up a handle must stay free of locks and reference counting.
 
 import Glibc
 import HornbeamPages
@@ -16,25 +16,25 @@ enum HandleKind: UInt {
     case value = 4
 }
 
-/// An object that C code holds by a handle. The table owns it from `insert` to `remove`; one whose handle was
-/// suspended, which nobody can name then, until it is resumed and removed, or discarded.
+/// An object that C code holds by a handle. The table owns it from `insert` to `remove`. While its handle is suspended
+/// it can't be found, until it is resumed and removed, or discarded.
 protocol HandleObject: AnyObject {
     static var kind: HandleKind { get }
 }
 
-/// One slot. All zero, as it comes from the kernel, it is a free slot that was never used.
+/// A slot. All zero, as it comes from the kernel, it is a free slot that was never used.
 private struct HandleSlot: ~Copyable {
-    /// From one to the next: each read transaction writes its own.
+    /// The distance of one slot to the next: each read transaction writes its own.
     static var distance: Int { Stripes.distance }
 
     /// The handle's bits while it is live, else 0, or of a store that is being closed `HandleTable.closing` of them.
     /// Stored with release after the other fields, loaded with acquire.
     let stamp = Atomic<UInt>(0)
-    /// A `StripedCount` of the calls inside a store and of its open transactions, from the first store on that has the
-    /// slot. It is the slot's for ever: whoever has the handle of a former store may count there at any moment, before
-    /// it looks at the stamp and takes its one away again.
+    /// A `StripedCount` of the calls inside a store and of its open transactions, beginning with the first store in the
+    /// slot. The slot keeps it for ever: a call with the handle of a former store may count there at any moment, before
+    /// it reads the stamp and uncounts itself again.
     let users = Atomic<UnsafeMutableRawPointer?>(nil)
-    /// Of a free slot: index + 1 of the next free one; 0 ends the list.
+    /// In a free slot: index + 1 of the next free one; 0 ends the list.
     let link = Atomic<UInt64>(0)
     /// The retained object. Only the slot's owner touches this and the next field.
     var object: UnsafeMutableRawPointer?
@@ -48,7 +48,7 @@ enum HandleTable {
     private static let capacity = 1 << 20
 
     /// Address space for all slots, zeroed; the kernel gives memory when a slot is first used. Nil before the first
-    /// handle. (A constant that is made at its first use would cost a call at every one.)
+    /// handle. (A lazily initialized constant would cost a call at every use.)
     nonisolated(unsafe) private static let slots = Atomic<UnsafeMutableRawPointer?>(nil)
     /// Slots that were ever used.
     private static let used = Atomic<Int>(0)
@@ -108,7 +108,7 @@ enum HandleTable {
         return stamp(slot, UInt(index) << 3 | Object.kind.rawValue).unsafelyUnwrapped
     }
 
-    /// Ends a handle and returns its object; nil if it isn't live. Of two that try, one succeeds.
+    /// Ends a handle and returns its object; nil if it isn't live. Only one of two simultaneous attempts succeeds.
     static func remove<Object: HandleObject>(_ handle: OpaquePointer?, _: Object.Type) -> Object? {
         guard suspend(handle, Object.self) != nil, let slot = slot(UInt(bitPattern: handle)) else { return nil }
         return takeObject(slot)
@@ -125,7 +125,7 @@ enum HandleTable {
         return .fromOpaque(object)
     }
 
-    /// The next handle of the object whose last one was suspended. Nil if there was none.
+    /// The next handle of the object whose last handle was suspended. Nil if there was none.
     @inline(__always)
     static func resume(_ suspended: OpaquePointer?) -> OpaquePointer? {
         let bits = UInt(bitPattern: suspended)
@@ -187,9 +187,9 @@ enum HandleTable {
     }
 }
 
-// A store is used from many threads at once, so each use is counted and closing it waits for none: it is refused.
-// Whoever enters counts first and looks at the stamp second; whoever closes changes the stamp first and adds up second
-// (`StripedCount`). A closing that is refused puts the stamp back.
+// A store is used from many threads at once, so each use is counted, and closing it doesn't wait but is refused. A call
+// that enters counts first and then reads the stamp; closing changes the stamp first and then adds up (`StripedCount`).
+// A refused closing restores the stamp.
 extension HandleTable {
     /// The stamp of a store while it is being closed. No handle has these bits: 7 is no kind.
     private static func closing(_ bits: UInt) -> UInt { bits | 7 }
@@ -212,8 +212,8 @@ extension HandleTable {
         return nil
     }
 
-    /// Whether the store behind the handle is live, once it is decided whether an attempt to close it is refused
-    /// because somebody is inside.
+    /// Whether the store of the handle is live, once it is decided whether a closing is refused because of calls
+    /// inside.
     @inline(never)
     private static func isStillLive(_ slot: UnsafeMutablePointer<HandleSlot>, _ bits: UInt) -> Bool {
         guard slot.pointee.stamp.load(ordering: .acquiring) != 0 else { return false }
@@ -227,8 +227,8 @@ extension HandleTable {
         case notLive
     }
 
-    /// Changes the stamp of a store that nobody uses to `closing`. Under the lock, so that a thread that enters
-    /// meanwhile can wait for the decision; and a child that is forked meanwhile doesn't find the store closed.
+    /// Changes the stamp of an unused store to `closing`. This happens under the lock, so that a thread that enters
+    /// meanwhile can wait for the decision, and a child that is forked meanwhile doesn't find the store closed.
     private static func claim(_ slot: UnsafeMutablePointer<HandleSlot>, _ bits: UInt) -> Claim {
         withProcessLock {
             let mark = slot.pointee.stamp.compareExchange(
@@ -244,8 +244,8 @@ extension HandleTable {
         }
     }
 
-    /// Runs `release` on a store that nobody uses, then ends its handle, unless `release` says to keep it.
-    /// Nil: the handle isn't live. `.busy`: somebody uses it.
+    /// Runs `release` on an unused store, then ends its handle, unless `release` says to keep it. Nil if the handle
+    /// isn't live; `.busy` if the store is in use.
     static func close(
         _ handle: OpaquePointer?, release: (StoreHandle) -> (result: Int32, keep: Bool)
     ) throws(StorageError) -> Int32? {

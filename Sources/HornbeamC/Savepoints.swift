@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Savepoints of a write transaction: hb_save, hb_rollback, hb_release. A savepoint is a number that no other savepoint
-// of its transaction has, so that one which was released, or is of another transaction, is told.
+// of its transaction has, so that a released one, or one of another transaction, is recognised.
 
 public import CHornbeam
 import HornbeamPages

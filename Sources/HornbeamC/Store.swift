@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening, closing and looking after a store: hb_open to hb_compact. A StoreHandle may be used from
-// all threads; what keeps it alive is HandleTable.enter, never a lock held across a call.
+// Opening, closing and maintaining a store: hb_open to hb_compact. A StoreHandle may be used from all threads;
+// HandleTable.enter keeps it alive, never a lock held across a call.
 
 public import CHornbeam
 import Glibc
@@ -17,10 +17,10 @@ final class StoreHandle: HandleObject {
     let writer = WriterHands()
     /// Reads that have ended, which wait to begin again in the slots of their handles.
     let idleReads = IdlePlaces()
-    /// What a tree's number is mixed with on its way out and in, so that numbers of two stores differ: a tree of
-    /// another store comes in as a number that this store never gave out. The low 20 bits stay as they are.
+    /// Mixed into a tree's number on its way out and in, so that numbers of two stores differ: a tree of another store
+    /// comes in as a number that this store never gave out. The low 20 bits stay as they are.
     let treeSalt: UInt32
-    /// What trees may keep, by name.
+    /// The known reductions, by name.
     let reductions: [String: Reduction]
 
     private static let opened = Atomic<UInt32>(0)
@@ -37,8 +37,8 @@ final class StoreHandle: HandleObject {
     }
 }
 
-/// In whose hands the open write transaction is. The engine refuses to wait on the thread that began one; a transaction
-/// that was handed to another thread may be waited for all the same. This is what tells the two apart.
+/// The thread that holds the open write transaction. The engine refuses to wait on the thread that began one; but
+/// waiting for a transaction that was handed to another thread is allowed. This class distinguishes the two cases.
 final class WriterHands: Sendable {
     /// The thread that used it last; 0 if none is open.
     private let thread = Atomic<UInt>(0)
@@ -58,8 +58,8 @@ final class WriterHands: Sendable {
 
     private var isMine: Bool { thread.load(ordering: .relaxed) == pthread_self() }
 
-    /// Runs `body`, which waits for the writer's turn, again and again while the engine takes this thread for the
-    /// holder of that turn. Throws `own` once it is clear that nobody else has it.
+    /// Runs `body`, which waits for the writer's turn, repeatedly while the engine takes this thread for the holder of
+    /// the turn. Throws `own` once it is clear that no other thread has it.
     func waiting<Value>(
         orThrow own: StorageError, _ body: () throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
@@ -90,8 +90,8 @@ func inStore(_ handle: OpaquePointer?, _ body: (StoreHandle) throws(StorageError
     }
 }
 
-/// Runs `body` inside the store. If `body` says so the store stays entered until somebody leaves the stripe. It runs in
-/// a forked child too: `body` must check the process.
+/// Runs `body` inside the store. If `body` says so the store stays entered until the stripe is left. Also runs in a
+/// forked child: `body` must check the process.
 @inline(__always)
 func enteringStore(
     _ handle: OpaquePointer?,

@@ -12,12 +12,12 @@ final class TransactionHandle: HandleObject {
     static var kind: HandleKind { .transaction }
 
     let store: StoreHandle
-    /// What is left when the transaction ends, so that the store can be closed.
+    /// Left when the transaction ends, so that the store can be closed.
     @exclusivity(unchecked) private var entered: StripedCount.Stripe
     let transaction: Transaction
     let isWritable: Bool
-    /// Set when a slice of a write transaction's memory went out. Until the next change such a slice may come back
-    /// as that change's argument, and is copied first: the change would move it.
+    /// Set when a slice of a write transaction's memory was returned to the program. Until the next change such a slice
+    /// may be an argument of that change, and is copied first: the change would move it.
     @exclusivity(unchecked) var hasLent = false
     /// Its handle, which has ended if the transaction has.
     @exclusivity(unchecked) private(set) var handle: OpaquePointer?
@@ -67,7 +67,8 @@ final class TransactionHandle: HandleObject {
         return transaction.endWrite(committing: committing)
     }
 
-    /// The transaction and its slot wait for the next read if there is room. From then on they are another thread's.
+    /// The transaction and its slot are kept for the next read if there is room. From then on they may belong to
+    /// another thread.
     @inline(__always)
     private static func endRead(_ read: Unmanaged<TransactionHandle>, committing: Bool) -> Int32 {
         let (result, waits, idle, entered) = read._withUnsafeGuaranteedRef { (read) in

@@ -7,7 +7,8 @@ import HornbeamPages
 import HornbeamTree
 
 extension TransactionHandle {
-    /// The number of a tree as C code knows it, and back. A number of another store comes back as one that no tree has.
+    /// Converts a tree's number to the one used by C code, and back. A number of another store becomes one that no tree
+    /// has.
     @inline(__always)
     func treeID(_ tree: hb_tree) -> TreeID { TreeID(rawValue: TreeNumber.mix(tree, salt: store.treeSalt)) }
 
@@ -30,7 +31,7 @@ enum TreeNumber {
     }
 }
 
-/// Where an empty value points that lies nowhere.
+/// The address of an empty value without memory.
 nonisolated(unsafe) private let emptyBytes = UnsafeRawPointer(
     UnsafeMutableRawPointer.allocate(byteCount: 8, alignment: 8))
 
@@ -64,7 +65,7 @@ extension hb_slice {
     }
 }
 
-/// Runs `body` with both runs of bytes, copied when they may lie in memory that the change will move.
+/// Runs `body` with both runs of bytes, copied if the change could move their memory.
 @inline(__always)
 private func withStable(
     _ first: Bytes, _ second: Bytes, of handle: TransactionHandle,
@@ -77,7 +78,7 @@ private func withStable(
     copy.copyMemory(from: first)
     UnsafeMutableRawBufferPointer(rebasing: copy[first.count...]).copyMemory(from: second)
     let result = try body(Bytes(rebasing: copy[..<first.count]), Bytes(rebasing: copy[first.count...]))
-    // Changed: what went out before is dead. (A change that was refused has left it alive.)
+    // Changed: slices returned earlier are invalid. (A refused change has left them valid.)
     if result == Result.ok { handle.hasLent = false }
     return result
 }
@@ -91,7 +92,7 @@ public func hb_tree_open(
     openTree(txn, name, flags, reduction: nil, tree)
 }
 
-/// Opens a tree, or makes it. One that is there must keep the reduction, if one is asked for.
+/// Opens a tree, or makes it. An existing one must keep the reduction, if one is requested.
 func openTree(
     _ txn: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ flags: UInt32, reduction: String?,
     _ tree: UnsafeMutablePointer<hb_tree>?
@@ -241,7 +242,7 @@ public func hb_delete_range(
                 return Result.ok
             }
             deleted_or_null?.pointee = deleted
-            // Nothing was changed: what went out before lives on.
+            // Nothing was changed: slices returned earlier stay valid.
             handle.hasLent = handle.hasLent || hadLent && deleted == 0
             return result
         }

@@ -80,7 +80,7 @@ public func hb_put_end(_ value: OpaquePointer?) -> Int32 {
     return inTransaction(value.transaction) { (handle) throws(StorageError) in
         try handle.change { (_) throws(StorageError) in
             try value.writer.finish()
-            // Changed: what went out before is dead.
+            // Changed: slices returned earlier are invalid.
             handle.hasLent = false
             return Result.ok
         }
