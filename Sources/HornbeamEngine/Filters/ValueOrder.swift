@@ -104,7 +104,7 @@ package enum ValueOrder {
             return !left.isNaN && (right.isNaN || left < right)
         }
         if left < right { return true }
-        // Only NaN isn't equal to itself. What wraps it may have a place for it already.
+        // Only NaN isn't equal to itself. A wrapping type may give it a place already.
         return left == left && right != right && !(right < left)
     }
 }

@@ -11,7 +11,7 @@ import HornbeamPages
 enum Covering {
     case no
     case values
-    /// Where the key tells the exact value: texts must come as they were written.
+    /// The key must give the exact value: texts must come in their original form.
     case exactValues
 }
 

@@ -150,7 +150,7 @@ package struct GroupScan {
         var key: Bytes { Bytes(start: memory.baseAddress, count: size) }
         var bytes: [UInt8] { Array(key) }
 
-        /// No more than a key has.
+        /// `key` is never longer than a key may be.
         @inline(__always)
         mutating func begin(_ key: Bytes) {
             if let target = memory.baseAddress, let source = key.baseAddress { target.copyShort(source, key.count) }

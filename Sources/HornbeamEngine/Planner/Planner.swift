@@ -526,7 +526,7 @@ package struct Planner: ~Copyable {
         var reversed: Bool?
         for term in sort.indices {
             guard let column = index.column(of: sort[term]) else { return nil }
-            // One that stands before, fixed or already named, changes nothing.
+            // A term that occurred earlier, fixed or already named, changes nothing.
             if components[..<place].contains(where: { $0.column == column }) { continue }
             guard place < components.count, components[place].column == column else {
                 return column == 0 ? tied(index, place, reversed, idsDescend: sort[term].descending) : nil

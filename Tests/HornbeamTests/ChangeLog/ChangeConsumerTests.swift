@@ -46,7 +46,7 @@ struct Relogged {
     @Relationship(deleteRule: .cascade) var labels: [LoggedTag]?
 }
 
-/// The same under a third one.
+/// The same entity under a third name.
 @EntityModel
 struct LoggedThrice {
     @Unique<Self>(\.code, collisions: .replace) private var byCode

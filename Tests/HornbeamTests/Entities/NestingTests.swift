@@ -42,7 +42,7 @@ private func chain(_ levels: Int, subject: String = "s") -> Reply {
     return reply
 }
 
-/// The same by lists.
+/// Like `chain`, by lists.
 private func lists(_ levels: Int) -> Reply {
     var reply = Reply(id: 0, subject: "0", text: "the first")
     for id in 1..<(levels + 1) {

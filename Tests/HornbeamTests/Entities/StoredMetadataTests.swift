@@ -21,7 +21,7 @@ struct Revised: Equatable {
     var name = ""
 }
 
-/// The same under another name, with a property more.
+/// The same entity under another name, with another property.
 @EntityModel
 struct Reshaped {
     static let storedMetadata: [Metadata] = [.createdAt, .version]
@@ -33,7 +33,7 @@ struct Reshaped {
     var weight = 5
 }
 
-/// The same before it kept them.
+/// The same entity before it kept metadata.
 @EntityModel
 struct Unrevised {
     let id: Int

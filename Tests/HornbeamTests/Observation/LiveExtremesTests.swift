@@ -176,7 +176,7 @@ struct LiveExtremesTests {
         #expect(many.others < 2 * few.others + 40, "\(few) \(many)")
     }
 
-    /// The same changes of both.
+    /// Makes the same changes to both.
     private static func change(_ database: Database, _ random: inout SeededGenerator) throws {
         var changes: [(id: Int, kind: Int?, seen: Double?, paid: Decimal?)] = []
         let rare: [Double?] = [nil, .nan, .infinity, -0.0]

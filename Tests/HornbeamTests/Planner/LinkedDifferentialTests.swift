@@ -32,7 +32,7 @@ private struct Actor {
     @Relationship(inverse: \.director) var directed: [Film]?
 }
 
-/// The same in dictionaries.
+/// The same data in dictionaries.
 private struct Studio {
     struct Entry {
         var film: Film

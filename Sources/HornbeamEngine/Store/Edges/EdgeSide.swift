@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One side of a relation, and the bytes of its links. All links of an entity lie together, whatever their relation, in
-// one tree of its type: what a deletion removes is then in a few leaves, not in some of each relation's. A link has an
-// entry at both of its ends, and each says where the other one is, so that neither has to be looked for.
+// One side of a relation, and the bytes of its links. All links of an entity, of all relations, are stored together in
+// one tree of its type: a deletion then removes entries in a few leaves, not in some of each relation's. A link has an
+// entry at both of its ends, and each gives the place of the other, so that neither has to be searched.
 //
 //     row ‖ list ‖ place  →  row ‖ place of the other end
 //
-// A list's number says which relation's it is, and what its places are:
+// A list's number gives the relation, and the kind of its places:
 //
 //     links      places in the order of linking; of a to-one side 0
 //     reverse    what comes from a one-way relation; the places are the sources

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file's catalogue of registered indexes. Each has an entry in the tree `schema`, `index:Name` → identity ‖ JSON,
 // the tree of its entries, `m:Type:Name`, and the rows that it has missed, `c:Type:Name`. An index that is being built
-// in the background stands beside the one that it is to follow, under its name and one byte more, with
+// in the background is stored beside its predecessor, under the predecessor's name and one byte more, with
 // `r:Type:Name:Number` for its sorted runs.
 
 import FoundationEssentials
