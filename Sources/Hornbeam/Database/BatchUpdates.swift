@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A write that tells what it has changed, and the number of the state that a context sees.
+// A write that reports its changes, and the number of the state that a context sees.
 
 import HornbeamTree
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entities of a type that differ between two states. Only changed rows are read, however many commits lie between.
+// The entities of a type that differ between two states. Only changed rows are read, with any number of commits
+// between.
 
 import HornbeamPages
 import HornbeamTree

@@ -157,7 +157,7 @@ public final class Database: Sendable {
         try read(endingBy: nil, body)
     }
 
-    /// - Parameter interruption: once it is set, the read throws when it goes on.
+    /// - Parameter interruption: once it is set, the read throws when it continues.
     @inline(__always)
     private func read<Result>(
         endingBy interruption: Interruption?, _ body: (Context) throws -> Result
@@ -225,7 +225,7 @@ public final class Database: Sendable {
         return result
     }
 
-    /// Waits until the commit is durable and visible, and tells the observers.
+    /// Waits until the commit is durable and visible, and notifies the observers.
     private func finish(_ commit: CommitInFlight) throws {
         try engine { () throws(StorageError) in try commit.wait() }
         live.noteCommit()

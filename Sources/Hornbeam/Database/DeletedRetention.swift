@@ -72,8 +72,8 @@ final class DeletedPurge: Sendable {
         types = models.descriptions.map(\.name).filter { EntityDescription.isTombstone($0) }.sorted()
     }
 
-    /// Goes on with the pass, if it is time, in a write that has changed something. Returns the position to pass to
-    /// `proceed` once the write is committed, or nil if nothing was looked at.
+    /// Continues the pass, if it is time, in a write that has changed something. Returns the position to pass to
+    /// `proceed` once the write is committed, or nil if nothing was read.
     func run(in core: StoreTransaction, now: Date = .now) throws -> Position? {
         var position = position.withLock { $0 }
         guard now >= position.passBegins, try core.hasChanged() else { return nil }

@@ -50,7 +50,7 @@ final class LiveHub: Sendable {
         queue.async { self.pass() }
     }
 
-    /// Tells all waiting observers about the commits. Runs on the queue.
+    /// Notifies all waiting observers of the commits. Runs on the queue.
     func pass() {
         // Before looking at anything: a commit from here on makes another pass due.
         isDue.store(false, ordering: .sequentiallyConsistent)

@@ -38,7 +38,7 @@ public final class LongLivedRead: Sendable {
     /// A test of an observer's read: whether two states show the same.
     package typealias Comparison = @Sendable (_ old: TypedTransaction, _ new: TypedTransaction) throws -> Bool
     private let isSame: Comparison?
-    /// Whether it is the read of an observer, whom the database tells when it closes.
+    /// Whether it is the read of an observer, which the database notifies when it closes.
     var isObservers: Bool { isSame != nil }
     private let turn = DispatchSemaphore(value: 1)
     /// The thread that has the turn.
@@ -204,7 +204,7 @@ public final class LongLivedRead: Sendable {
     /// waiting consumer is still told of the next changes.
     private func renew(_ generation: Int) {
         if moveOn(generation) || held.withLock({ $0.generation != generation }) { return }
-        // Tells waiting consumers of the latest commits. After that the read has another state.
+        // Notifies waiting consumers of the latest commits. After that the read has another state.
         database.live.pass()
         expire(generation)
     }
@@ -234,7 +234,7 @@ public final class LongLivedRead: Sendable {
         }
     }
 
-    /// Lets go of the state. Waits for the current reader, whose pages must stay.
+    /// Releases the state. Waits for the current reader, whose pages must stay.
     func expire(_ generation: Int? = nil) {
         turn.wait()
         defer { turn.signal() }

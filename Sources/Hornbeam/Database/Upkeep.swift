@@ -60,12 +60,12 @@ extension Database {
     }
 
     /// Gives the file's free space back to the file system, in place. The last pages move to free places before them,
-    /// in short transactions between those of others, which wait for one of these at most. Readers go on. Pages that
-    /// they still see stay where they are, for a later compaction. The compaction may end at any point, by an error, a
-    /// crash or a handler that throws: nothing is lost, and the next one goes on from there.
+    /// in short transactions between those of others, which wait for one of these at most. Readers continue. Pages that
+    /// they still see stay in place, for a later compaction. The compaction may end at any point, by an error, a crash
+    /// or a handler that throws: nothing is lost, and the next one continues from there.
     ///
-    /// Throws `.busy` while another one runs, `.invalid` inside a write, and `.readOnly` for a file that is open for
-    /// reading alone.
+    /// Throws `.busy` while another one runs, `.invalid` inside a write, and `.readOnly` for a file that is open
+    /// read-only.
     @discardableResult
     public func compact(progress: UpkeepHandler? = nil) throws -> Compaction {
         try indexing {

@@ -89,7 +89,7 @@ extension Deleted: Codable where Entity: Codable {
     private enum CodingKeys: String, CodingKey { case entity }
 }
 
-/// Tells deleted entities from others where only the type is known.
+/// Distinguishes deleted entities from others where only the type is known.
 protocol Tombstone {}
 extension Deleted: Tombstone {}
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saving: hook, merge, collisions, row and indexes, then each relation with the entities in it, then hook. If a unique
-// key refuses a save, nothing of the save remains in the transaction, which goes on. So keys are checked before
-// anything is changed. If a collision makes others change or go first, or nested entities have unique keys, there is a
-// savepoint to go back to. The final state of the entities of one save decides: see UniqueBatch.swift.
+// key refuses a save, nothing of the save remains in the transaction, which continues. So keys are checked before
+// anything is changed. If a collision makes others change or be deleted first, or nested entities have unique keys, a
+// savepoint is made to roll back to. The final state of the entities of one save decides: see UniqueBatch.swift.
 //
 // Saving a nested entity may delete its owner, which is stored already: by a cascade from an entity that makes room, or
 // by a hook. The owner is then stored once more, with its links, and with those of nested entities that were deleted
@@ -12,7 +12,7 @@ import HornbeamPages
 
 extension EntityModelProtocol {
     /// Saves the entity, the entities in its relations, and its links. If the stored entity is the same, nothing is
-    /// written and no observer is told. Hooks run all the same.
+    /// written and no observer is notified. Hooks run all the same.
     public func save(to context: inout Context) throws {
         try save(to: &context, options: Self.defaultMergeStrategy)
     }

@@ -183,7 +183,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     /// Columns by the offsets of their properties in a value. A key path gives its offset in a third of the time of its
     /// hash.
     private let places: [(offset: Int, type: Any.Type, place: ColumnPlace)]
-    /// Columns without an order that an index is over. Comparisons go by their stored form, as the index does.
+    /// Columns without an order that an index is over. They compare by their stored form, as in the index.
     private let keyedColumns: Set<Int>
     /// The columns that sorts have used.
     let orders = SortColumnCache()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number that tells whether an entity, with its loaded relations, is the same as before: entities need not be
-// Equatable, but all can be encoded. Different contents have the same number once in 2^64 times.
+// A number that shows whether an entity, with its loaded relations, is unchanged: entities need not be Equatable, but
+// all can be encoded. Different contents have the same number once in 2^64 times.
 
 import HornbeamPages
 

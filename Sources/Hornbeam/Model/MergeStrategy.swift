@@ -5,7 +5,7 @@
 /// call it more than once, in any thread.
 ///
 /// `@unchecked Sendable`: such a function holds nothing that changes. With `@Sendable` closures the compiler would
-/// refuse key paths that come as plain parameters, although nobody can change a key path.
+/// refuse key paths that come as plain parameters, although key paths are immutable.
 public struct MergeStrategy<T>: @unchecked Sendable {
     /// The parameter has another name, so that a strategy of one's own may be generic over an `Entity`.
     public typealias Entity = T

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids whose entity types the compiler tells apart.
+// Ids with their entity types, so that the compiler distinguishes them.
 
 /// An id of one entity type: `let id: TypedID<Book, Int>`. A book's id is then not an author's, though both are
 /// numbers: a query of authors, a relation to an author or a comparison with its id doesn't accept it.

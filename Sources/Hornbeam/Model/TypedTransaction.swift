@@ -65,8 +65,8 @@ package final class TypedTransaction {
         forgetStores()
     }
 
-    /// Ends a read so that `resume` can begin it again with the stores it has made; false if it can't. Nobody else may
-    /// have the session.
+    /// Ends a read so that `resume` can begin it again with the stores it has made; false if it can't. The session must
+    /// have no other users.
     func suspend() -> Bool {
         guard isKnownUniquelyReferenced(&current), let current, current.canBeginAgain else { return false }
         return current.transaction.suspend()
@@ -75,7 +75,7 @@ package final class TypedTransaction {
     /// Begins a read anew, of the newest state.
     func resume() throws(StorageError) { try current?.resume() }
 
-    /// Nobody can have the read end early any more.
+    /// The read can no longer be ended early from outside.
     func forgetInterruption() { current?.transaction.interruption = nil }
 
     /// Throws if a part of what was read may be zeros instead of an unreadable page.
@@ -187,7 +187,7 @@ package final class TypedTransaction {
         return HornbeamError(error)
     }
 
-    /// Runs `body`. If it throws, its changes are undone, and the transaction goes on.
+    /// Runs `body`. If it throws, its changes are undone, and the transaction continues.
     func nested<Result>(_ body: () throws -> Result) throws -> Result {
         let core = try core
         try requireWrite("there are no transactions")

@@ -24,7 +24,7 @@ final class UniqueBatch {
     }
 
     private var members: [String: Members] = [:]
-    /// Whether entities whose indexes refuse nobody are included. In a list they are, so that none deletes another.
+    /// Whether entities whose indexes refuse no save are included. In a list they are, so that none deletes another.
     let isList: Bool
 
     init(isList: Bool) {

@@ -6,7 +6,7 @@ import HornbeamTree
 
 extension LiveView {
     /// The rows of `store` whose part of the result these commits may have changed, and those among them that were
-    /// touched, or that show a touched entity. Returns nil if that isn't known, or if there are so many that running
+    /// touched, or that show a touched entity. Returns nil if that isn't known, or if there are too many: then running
     /// the query again costs less.
     /// - Parameter reach: the number of rows from which on running the query again costs less.
     func affected(

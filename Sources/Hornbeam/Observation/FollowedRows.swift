@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of a list, updated from commit to commit. For each row that may have changed it is known whether it was in
 // the list and is in it now; the ranks of its old and its new place are the positions. Costs O(log n) for each such
-// row. If only membership matters, the rows are ranked by their ids, whatever the query's order.
+// row. If only membership matters, the rows are ranked by their ids, in every order of the query.
 
 import HornbeamPages
 import HornbeamTree

@@ -126,7 +126,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
         } else {
             let isFound = try group.state.regain { order, _ in
                 let end = list.extreme(SortTerm(order.key), isGreatest: order.descending)
-                // Without an order of it nothing but the whole query tells.
+                // Without an order of it only the whole query can give the value.
                 left -= try end.map { try cost($0, query.maker.needs, view) } ?? left + 1
             }
             guard isFound else {

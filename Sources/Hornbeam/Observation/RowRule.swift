@@ -18,7 +18,7 @@ struct RowRule: Sendable {
     /// Whether it reads the row alone.
     var isAlone: Bool { links.isEmpty }
 
-    /// The rule of a list. Returns nil if it can't be told row by row whether and where a row is in the list.
+    /// The rule of a list. Returns nil if it can't be decided row by row whether and where a row is in the list.
     /// - Parameter ignoresOrder: whether only membership is of interest.
     init?(_ parts: ListParts, ignoresOrder: Bool = false) {
         guard case .all = parts.source else { return nil }

@@ -30,7 +30,7 @@ class DeletionStep {
     fileprivate func isLinked(_ row: RowID, by relation: RelationDescription, in context: Context) throws -> Bool {
         false
     }
-    /// Tells an entity, if it is stored, that the relation to it is gone.
+    /// Notifies an entity, if it is stored, that the relation to it is gone.
     fileprivate func tell(
         _ row: RowID, _ type: any EntityModelProtocol.Type, _ relation: RelationDescription,
         in context: inout Context
@@ -112,11 +112,11 @@ class DeletionStep {
 class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
     /// The row of the entity, nil if the entity isn't stored.
     private let stored: RowID?
-    /// The transaction's count of saves, which tells whether the entity may have been saved again.
+    /// The transaction's count of saves, which shows whether the entity may have been saved again.
     fileprivate var saves = 0
     /// The rows of the running deletion before this one.
     private var former = EntityRows()
-    /// The transaction's count of removals when the row was looked up, which tells whether it may have been removed
+    /// The transaction's count of removals when the row was looked up, which shows whether it may have been removed
     /// since.
     private var removals: Int?
 
@@ -190,7 +190,8 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
 }
 
 /// The deletion of an entity whose row can't be decoded: an enum may have lost the case of a stored raw value. Without
-/// a value no hook is called and no linked entity is told. It leaves no `Deleted`, which could not be decoded either.
+/// a value no hook is called and no linked entity is notified. It leaves no `Deleted`, which could not be decoded
+/// either.
 final class UnreadDeletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
     private let key: Value
 
@@ -269,8 +270,8 @@ final class Deletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
 }
 
 extension EntityModelProtocol {
-    /// Tells the entity of a row that an entity with a link to it is deleted; without effect if the row has no entity
-    /// or it can't be read.
+    /// Notifies the entity of a row that an entity with a link to it is deleted; without effect if the row has no
+    /// entity or it can't be read.
     fileprivate static func tell(
         _ row: RowID, of source: some EntityModelProtocol, _ relation: String, in context: inout Context
     ) throws {

@@ -54,8 +54,8 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
     }
 
     /// Returns the corrected query (“Did you mean”). Each word that no entity has is replaced by the nearest word that
-    /// some have. So is the beginning of a word, such as the last word while somebody is typing, if no word begins so.
-    /// Returns nil if every word is there, or nothing is near. Patterns and fuzzy words stay as they are.
+    /// some have. So is the beginning of a word, such as the last word during typing, if no word begins so. Returns nil
+    /// if every word is there, or nothing is near. Patterns and fuzzy words stay as they are.
     public func corrected(_ query: SearchQuery<Entity>, in context: Context) throws -> SearchQuery<Entity>? {
         let asked = try query.query(amongst: try columns())
         return try run(context) { try $0.corrected(asked).map { SearchQuery($0) } }

@@ -98,7 +98,7 @@ extension Database {
         }
     }
 
-    /// Drops an index, whatever its kind. Returns whether there was one.
+    /// Drops an index of any kind. Returns whether there was one.
     @discardableResult
     public func deleteIndex(withName name: String) throws -> Bool { try unregister(name) }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ordered set of rows that knows positions: a randomized search tree whose nodes count their descendants. Each
-// operation takes O(log n) expected steps, whatever the order of insertions, because any row of a subtree is equally
-// likely to be its root.
+// operation takes O(log n) expected steps, in any order of insertions, because any row of a subtree is equally likely
+// to be its root.
 
 import HornbeamPages
 
@@ -192,7 +192,7 @@ package struct RankTree: Sendable {
         let node = nodes[Int(link)]
         let order = row.order(node.row)
         if order == 0 {
-            // Lets go of the key.
+            // Releases the key.
             nodes[Int(link)].row.key = []
             free.append(link)
             return join(node.left, node.right)

@@ -320,7 +320,7 @@ struct BackgroundBuilder {
         guard try RegisteredCatalogue.read(index.name, in: transaction) == index else { throw Superseded() }
     }
 
-    /// Nobody waits for the medium before the last step: power loss may take the build back by some steps.
+    /// Steps before the last one don't wait for the medium: power loss may take the build back by some steps.
     private func relax(_ transaction: Transaction) {
         if transaction.durability == .full { transaction.durability = .process }
     }

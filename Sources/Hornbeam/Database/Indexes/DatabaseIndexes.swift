@@ -73,8 +73,8 @@ extension Database {
         if let reduction = registration.reduction { try store.register(reduction) }
     }
 
-    /// Registers an index in a file that is open for reading alone. Such a file can't be changed: it must have the
-    /// index already.
+    /// Registers an index in a file that is open read-only. Such a file can't be changed: it must have the index
+    /// already.
     func registerReadOnly(_ registration: IndexRegistration, onDrift: DriftPolicy = .ignore) throws {
         let read = try store.beginRead()
         defer { read.abort() }

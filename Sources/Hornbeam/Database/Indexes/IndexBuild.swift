@@ -7,7 +7,7 @@ import HornbeamPages
 import Synchronization
 
 /// The building of a registered index, beside readers and writers: see `Database.register(inBackground:)`. The build
-/// goes on even if nobody keeps a reference to this object.
+/// continues even without references to this object.
 public final class IndexBuild: Sendable {
     /// The progress of a build.
     public struct Progress: Sendable, Equatable {
@@ -120,7 +120,7 @@ public final class IndexBuild: Sendable {
     /// Waits until nothing of it runs any more.
     func waitForEnd() { running.wait() }
 
-    /// Notes the progress. Throws the requested end, if somebody has asked for one.
+    /// Notes the progress. Throws the requested end, if there is one.
     /// - Parameter total: the new total, nil to leave it as before.
     func note(_ phase: Progress.Phase, adding done: Int, of total: Int?) throws(End) {
         try inner.withLock { (inner) throws(End) in
@@ -149,7 +149,7 @@ public final class IndexBuild: Sendable {
 /// The builds of a database that are under way, by the names of their indexes.
 final class IndexBuilds: Sendable {
     private let running = Mutex<[String: IndexBuild]>([:])
-    /// Tells the threads that builds run in.
+    /// Wakes the threads that run builds.
     private static let mark = DispatchSpecificKey<Bool>()
 
     /// Returns the running build of an index, or nil if there is none. Throws `.busy` if it is a build of another
@@ -233,7 +233,7 @@ extension Database {
 
     /// Registers an index as `register(inBackground:)` does, and waits for its end. Cancelling the task cancels the
     /// build.
-    /// - Parameter progress: called in the caller's task as the build goes on; throws to cancel it.
+    /// - Parameter progress: called in the caller's task during the build; throws to cancel it.
     public func buildIndex(
         _ index: some RegisteredIndex, progress: (@Sendable (IndexBuild.Progress) throws -> Void)? = nil
     ) async throws {
@@ -272,7 +272,7 @@ extension Database {
                 return .failed((error as? StorageError).map { HornbeamError($0) } ?? error)
             }
         } catch is BackgroundBuilder.Superseded {
-            // Somebody else may have registered the same one.
+            // The same index may have been registered meanwhile.
             if registered.maintained[build.name]?.registration.identity == build.identity { return .finished }
             return .failed(
                 HornbeamError(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A full-text query as a value: built of parts, or read from text that somebody wrote.
+// A full-text query as a value: built of parts, or read from a text.
 
 public import FoundationEssentials
 import HornbeamText

@@ -36,7 +36,7 @@ extension Sequence where Element: Equatable & Sendable {
 }
 
 extension ClosedRange where Bound: Sendable {
-    /// The property lies in the range: `(1...5).contains(\.stock)`, which is `.value(\.stock, in: 1...5)`.
+    /// The property is in the range: `(1...5).contains(\.stock)`, which is `.value(\.stock, in: 1...5)`.
     @_disfavoredOverload
     public func contains<Entity: EntityModelProtocol>(
         _ keyPath: KeyPath<Entity, Bound>

@@ -158,9 +158,9 @@ extension Predicate {
     /// Tests whether the expression matches somewhere in the text: `.string(\.title, matches: /v[0-9]+/)`. Never by an
     /// index.
     ///
-    /// An expression made of somebody else's text is a danger: `Regex` reads classes within classes by calling itself,
-    /// and some expressions, such as `/(a+)+b/`, take time exponential in the length of the text. Bound its length, or
-    /// look for words instead.
+    /// Don't make an expression from untrusted text: `Regex` reads classes within classes by calling itself, and some
+    /// expressions, such as `/(a+)+b/`, take time exponential in the length of the text. Bound its length, or look for
+    /// words instead.
     @_disfavoredOverload
     public static func string<each Text: TextValue>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, matches expression: some RegexComponent

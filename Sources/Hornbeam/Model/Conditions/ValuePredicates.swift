@@ -52,7 +52,7 @@ extension Predicate {
 
     // MARK: - Ranges
 
-    /// The property lies in a range: `.value(\.age, in: 18...30)`.
+    /// The property is in a range: `.value(\.age, in: 18...30)`.
     public static func value<Property: Comparable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>, in range: ClosedRange<Property>
     ) -> Self { keyPath >= range.lowerBound && keyPath <= range.upperBound }
@@ -73,7 +73,7 @@ extension Predicate {
         _ keyPath: KeyPath<Entity, Property>, in range: PartialRangeUpTo<Property>
     ) -> Self { keyPath < range.upperBound }
 
-    /// The property lies between both bounds, which are included. Bounds the wrong way round hold for nothing.
+    /// The property is between both bounds, which are included. If the lower bound is the greater one, nothing matches.
     public static func value<Property: Comparable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>, between low: Property, and high: Property
     ) -> Self { keyPath >= low && keyPath <= high }

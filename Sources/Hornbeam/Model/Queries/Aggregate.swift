@@ -223,8 +223,8 @@ private final class CountAccumulator<Entity: EntityModelProtocol>: Accumulator {
     func result() -> Int { count }
 }
 
-/// An optional whose type only a generic parameter tells. Generic code, and callers that ask for optionals, reach the
-/// overloads for properties that aren't optional with it.
+/// An optional whose type is known only through a generic parameter. Generic code, and callers that ask for optionals,
+/// use it to reach the overloads for properties that aren't optional.
 protocol OptionalValue {
     var isNil: Bool { get }
 }

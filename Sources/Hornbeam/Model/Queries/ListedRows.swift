@@ -145,7 +145,7 @@ struct ListedRows {
         return ids
     }
 
-    /// Estimates the number of candidates of a path. For a search the index tells it; testing rows for words takes far
+    /// Estimates the number of candidates of a path. For a search the index gives it; testing rows for words takes far
     /// longer.
     private func estimate(_ path: AccessPath, _ total: Int) throws -> Int {
         switch path {

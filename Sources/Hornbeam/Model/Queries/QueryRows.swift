@@ -141,7 +141,7 @@ extension QueryList {
         return try session.core(for: Entity.self).rowIDs(coreQuery)
     }
 
-    /// Returns the plan of the query. A list of rows is made for this, so that the plan tells how many they are.
+    /// Returns the plan of the query. A list of rows is made for this, so that the plan has its length.
     func plan(_ session: TypedTransaction) throws -> Plan {
         try listed(session)?.plan() ?? session.plan(coreQuery, of: Entity.self)
     }

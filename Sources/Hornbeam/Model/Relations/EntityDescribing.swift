@@ -15,7 +15,7 @@ extension EntityModelProtocol {
 }
 
 extension Relation: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// `none`, `null`, `id(1)` or `[1, 2]` for ids, otherwise the entities. A word before them tells whether they are
+    /// `none`, `null`, `id(1)` or `[1, 2]` for ids, otherwise the entities. A word before them shows whether they are
     /// fragments or are added to the existing links.
     public var description: String {
         let said =

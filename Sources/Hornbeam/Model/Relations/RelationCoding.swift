@@ -13,9 +13,9 @@ public enum RelationEncodingStrategy: Sendable, Hashable {
     /// entity, because a property is missing or of another type. If a list has such an object, all of its elements are
     /// read as ids.
     case plain
-    /// A container whose key tells ids from entities, and null from nothing said.
+    /// A container whose key distinguishes ids from entities, and null from an absent value.
     case keyedContainer
-    /// As `keyedContainer`, and the key tells a slice, which is added to the links, from a whole relation.
+    /// As `keyedContainer`, and the key distinguishes a slice, which is added to the links, from a whole relation.
     case explicitKeyedContainer
 }
 
@@ -185,8 +185,8 @@ extension Relation: Encodable where Entity: Encodable, Entity.ID: Encodable {
 // MARK: - Decoding
 
 extension Relation: Decodable where Entity: Decodable, Entity.ID: Decodable {
-    /// A bare null is read as saying nothing, because it can't be told from a missing property and must not remove
-    /// links.
+    /// A bare null is read as an absent value, because it can't be distinguished from a missing property and must not
+    /// remove links.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         guard !container.decodeNil() else {
