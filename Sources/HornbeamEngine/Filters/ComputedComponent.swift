@@ -14,7 +14,7 @@ package protocol ComputedExpression: Sendable {
 /// The subject of a computed component or a comparison. Two are equal if they are the same property, column by a
 /// collation, or expression.
 ///
-/// `@unchecked Sendable`: made of key paths, which nobody can change.
+/// `@unchecked Sendable`: made of key paths, which are immutable.
 package struct ComputedSubject: Equatable, @unchecked Sendable {
     private enum Property {
         case keyPath(AnyKeyPath)

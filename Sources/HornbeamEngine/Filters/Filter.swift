@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions and orders as data: what the planner reads. Columns are numbers, values are literals; only what can't be
-// said so is a closure.
+// Conditions and orders as data for the planner. Columns are numbers, values are literals; only conditions that can't
+// be expressed so are closures.
 //
 // Meaning: values compare as their keys do, so −0.0 equals 0.0 and NaN equals itself, after everything else. An
 // ordering comparison with null is false. `==` null holds for null; `!=` is the opposite of `==`, true for null against
@@ -263,7 +263,7 @@ package struct SortTerm: Sendable {
         case column(Int)
         /// The number of stored entities that a relation leads to.
         case linkCount(String)
-        /// Best score of the `matches` filter first (descending) or last. Ties go by id.
+        /// Best score of the `matches` filter first (descending) or last. Ties are ordered by id.
         case score
         /// A value that is worked out from the row, and that an index may hold.
         indirect case derived(ComputedComponent)

@@ -4,7 +4,7 @@
 /// Everything that a reader of rows asks of them.
 package struct RowNeeds: Sendable {
     package var columns: Set<Int> = []
-    /// Whether its result is the same in whatever order the rows come.
+    /// Whether its result is the same for any order of the rows.
     package var isOrderFree = true
     /// Whether texts must come as they were written.
     package var wantsExactText = false

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests strings as they lie in rows. The meaning is that of Swift's `contains`, `hasPrefix` and `hasSuffix`. Texts are
+// Tests strings in their stored form. The meaning is that of Swift's `contains`, `hasPrefix` and `hasSuffix`. Texts are
 // folded if case doesn't matter (`CaseFolding`), and accents removed if these don't. An ASCII text is looked for in the
 // bytes. In pure ASCII that is the answer. In other texts it may also be found in one of the few signs that fold to
 // ASCII letters or that Unicode takes for ASCII.

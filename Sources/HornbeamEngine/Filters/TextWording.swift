@@ -50,8 +50,8 @@ extension Array where Element: SearchedIndex {
     /// The index that answers a `matches` condition, even if it has some entities only.
     package func answering(_ match: TextMatch) -> Element? { answering(match) { _ in true } }
 
-    /// The index whose analyzer a `matches` condition goes by, whether or not the index answers it. Nil means
-    /// `.standard`, or that no index of the name in the condition is over all columns that are searched.
+    /// The index whose analyzer a `matches` condition uses, whether or not the index answers it. Nil means `.standard`,
+    /// or that no index of the name in the condition is over all columns that are searched.
     package func wording(of match: TextMatch) -> Element? {
         if let index = answering(match) { return index }
         guard let name = match.index else {

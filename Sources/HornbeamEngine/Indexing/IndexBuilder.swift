@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds indexes from the rows: one pass over them, the keys sorted, then appended in order, so that nodes come out
-// packed. Memory is bounded, whatever the number of rows.
+// packed. Memory is bounded, with any number of rows.
 
 import HornbeamPages
 import HornbeamText

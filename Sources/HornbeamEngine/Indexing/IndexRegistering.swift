@@ -178,8 +178,8 @@ public struct RegisteredIndexDescription: Sendable, Equatable {
         /// The index is being built in the background, or was until the database was closed. `done` of its `total`
         /// entities have been read. A former index of the name is listed too.
         case building(done: Int, total: Int)
-        /// The file's record of it is damaged. Nobody can ask it, nor register another one of its name, before it is
-        /// dropped by `unregister`.
+        /// The file's record of it is damaged. The index can't be queried, nor can another one of its name be
+        /// registered, before it is dropped by `unregister`.
         case unreadable
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The progress that a database tells while it is opened: the work that its schema needs.
+// The progress that a database reports while it is opened: the work that its schema needs.
 
 /// Progress of a step of opening. Rows are counted by each step anew: `done` never exceeds `total`.
 public struct MigrationProgress: Sendable, Equatable {

@@ -48,7 +48,7 @@ package struct RowBatch: Sendable {
     }
 
     /// Adds the entries of the rows to a sorter and removes the rows. If rows can't be indexed, throws the error of the
-    /// first such row, whatever the number of threads.
+    /// first such row, with any number of threads.
     mutating func finish(into sorter: inout EntrySorter) throws {
         // Several parts for each thread: one row may take as long as a hundred others.
         let count = min(threads == 1 ? 1 : threads * 4, (places.count + Self.leastRows - 1) / Self.leastRows)

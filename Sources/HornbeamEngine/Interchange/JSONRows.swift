@@ -102,7 +102,7 @@ package struct JSONRows {
     @discardableResult
     package func save(_ values: [Value], _ links: [(side: EdgeSide, ids: [Value])]) throws -> RowID {
         var row = store.makeRow()
-        // An entity that tells when it was saved keeps that.
+        // An entity with a time of its last save keeps that.
         store.stamp(&row)
         for (number, column) in type.description.columns.enumerated() {
             let isUnwritten = values[number] == .null && (column.isHidden || !column.type.isOptional)

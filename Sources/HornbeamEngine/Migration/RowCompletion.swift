@@ -12,7 +12,7 @@ package struct RowCompletion {
 
     let type: EntityType
     let transaction: Transaction
-    /// Rewrites a row by its model, nil if nobody knows the models: rows then keep null in the added columns.
+    /// Rewrites a row by its model; nil if the models are unknown: rows then keep null in the added columns.
     let rewrite: Rewrite?
     let progress: MigrationProgress.Handler?
 

@@ -30,7 +30,7 @@ struct RowGaps {
             let unknown = type.description.columns[type.declared...].contains { !$0.type.isOptional }
             let isMarked = try SchemaCatalogue.mayHaveGaps(name, in: transaction)
             if canSave, unknown, !isMarked { begun.append(name) }
-            // A read can't complete anything, but tells that it is needed.
+            // A read can't complete anything, but reports that it is needed.
             guard isMarked, !unknown, canComplete || !transaction.isWritable else { continue }
             // Columns that are new here are completed as such.
             let columns = type.description.columns.filter { !$0.type.isOptional && old.column($0.name) != nil }

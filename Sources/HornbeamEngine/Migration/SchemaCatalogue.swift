@@ -61,13 +61,13 @@ package enum SchemaCatalogue {
         }
         let names = Set(declared.map(\.name))
         for description in plan.types.values.sorted(by: { $0.name < $1.name }) where !names.contains(description.name) {
-            // The file tells the components of such an index.
+            // The file has the components of such an index.
             let change = mayChange ? SchemaComparison.renewal(of: description) : nil
             merged.append(Merged(unchanged: change?.stored ?? description))
             if let change { work.append(change) }
         }
         SchemaComparison.keepOtherSides(&merged, &work, declared: declared, stored: plan.types)
-        // Anything that nobody declares any more does no harm to a reader.
+        // Entries that are no longer declared do no harm to a reader.
         if !mayChange { work.removeAll { $0.onlyDrops(from: plan.types[$0.stored.name]) } }
         try SchemaComparison.validate(
             merged.map(\.description), declared: mayChange ? names : [], allowsUnknownTargets: allowsUnknownTargets)
@@ -248,7 +248,7 @@ package enum SchemaCatalogue {
         }
     }
 
-    /// Takes all numbers back: no link goes by any of them.
+    /// Removes all numbers: no link uses any of them.
     static func forgetNumbers(_ transaction: Transaction) throws {
         guard let tree = try transaction.tree(treeName) else { return }
         var keys: [[UInt8]] = []

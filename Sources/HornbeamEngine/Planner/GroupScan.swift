@@ -38,8 +38,8 @@ package struct GroupScan {
     private let residual: Filter
     private let store: EntityStore
 
-    /// Number of entries of a run to walk through before the rest is counted. Walking so many costs about as much as
-    /// counting and moving past them.
+    /// Number of entries of a run to walk through before the rest is counted. Walking through that many costs about as
+    /// much as counting and moving past them.
     private static let walked = 16
 
     /// - Parameters:

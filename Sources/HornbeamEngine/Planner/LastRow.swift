@@ -20,7 +20,7 @@ extension StoreTransaction {
                 return false
             }
             guard let position else { return nil }
-            // Found: the first row of the last group of equal rows. The walk goes on to the last one, in the order of
+            // Found: the first row of the last group of equal rows. The walk continues to the last one, in the order of
             // row ids.
             one = query
             one.after = { _ in position }

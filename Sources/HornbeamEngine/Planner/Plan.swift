@@ -55,7 +55,7 @@ public struct Plan: Sendable, Hashable {
     public var isCountKnown: Bool
     /// Indexes that could be used with another collation, or another version of their collation.
     public var remarks: [String] = []
-    /// Whether rows that are equal in the needed columns come as one row with their number. The index tells the number
+    /// Whether rows that are equal in the needed columns come as one row with their number. The index gives the number
     /// without reading these rows. In plans of aggregates.
     public var isByValue = false
     /// The hand-kept index that the ids come from, or that the access path's results are looked up in.

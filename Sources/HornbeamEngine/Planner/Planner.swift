@@ -261,7 +261,7 @@ package struct Planner: ~Copyable {
         }
     }
 
-    /// The search that a sort by score goes by.
+    /// The search behind a sort by score.
     private func searched() throws -> (index: EntityTextIndex, match: TextMatch)? {
         guard hasScore else { return nil }
         for case .matches(let match) in conjuncts {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of a query's results as places that can be compared. Columns, counts of links and scores become key bytes
-// that sort as they do. A value that only the typed layer can order stays a value. Equal places go by the row id,
+// that sort as they do. A value that only the typed layer can order stays a value. Equal places are ordered by row id,
 // always ascending.
 
 import HornbeamKeys

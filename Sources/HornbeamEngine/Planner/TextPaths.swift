@@ -45,7 +45,7 @@ final class TextPaths {
         store.selections.note(tests: Int(untaken.tests.rounded(.up)), untaken.ranges, of: untaken.entries)
     }
 
-    /// About how many rows pass a conjunct; nil if no index tells.
+    /// Approximate number of rows that pass a conjunct; nil if no index gives it.
     func count(_ place: Int) -> Int? {
         found.first { $0.place == place }?.count
     }

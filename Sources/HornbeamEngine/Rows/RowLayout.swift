@@ -8,7 +8,7 @@
 //              of each other column the u32 end of its bytes in the variable area
 //     …        variable area, in stored order; a column begins where the one before it ends
 //
-// Columns are numbered as declared; `stored` says at which position of the row each one lies.
+// Columns are numbered as declared; `stored` has the position of each one in the row.
 
 /// The positions of one entity type's columns. Immutable, shared by all readers and writers of its rows.
 package final class RowLayout: Sendable {

@@ -19,7 +19,7 @@ package struct StoredForm<Property>: @unchecked Sendable {
             .invalid, "\(Property.self) can't be stored: make it Codable, or conform it to ColumnValue")
     }
 
-    /// The form of a property whose column has this type. In generic code it may be JSON, whatever the property's type.
+    /// The form of a property whose column has this type. In generic code it may be JSON, for any type of property.
     package static func find(in column: ColumnType) -> StoredForm? {
         let form = column.unwrapped == .json ? json() : forms()
         return form?.type.unwrapped == column.unwrapped ? form : nil

@@ -265,7 +265,7 @@ extension Decimal: IndexKey {
     }
 }
 
-/// Tells nil from a value that can't be encoded: the column value of both is null.
+/// Distinguishes nil from a value that can't be encoded: the column value of both is null.
 package protocol Nillable {
     var isNone: Bool { get }
 }

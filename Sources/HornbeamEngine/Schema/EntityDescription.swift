@@ -170,7 +170,7 @@ public struct RelationDescription: Codable, Hashable, Sendable {
         /// Each related entity is deleted too if no link of this relation leads to it any more, other than its own.
         /// Links that go otherwise, by a save or `detach`, delete nothing.
         case whenOrphaned
-        /// The links are removed; each related entity is told by `didLoseLink`, and may change itself.
+        /// The links are removed; each related entity is notified by `didLoseLink`, and may change itself.
         case notify
     }
 

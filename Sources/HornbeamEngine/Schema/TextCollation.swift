@@ -40,7 +40,7 @@ extension TextCollation: CustomStringConvertible {
 }
 
 extension IndexDescription {
-    /// Goes by a collation.
+    /// Uses a collation.
     package mutating func go(by collation: TextCollation) {
         guard collation != .binary else { return }
         self.collation = collation.collation.name

@@ -32,7 +32,7 @@ package final class EntityStore {
     @exclusivity(unchecked) var selections = RowSelectionCache()
     /// The sides of relations that were asked for, by their numbers.
     @exclusivity(unchecked) private var sides: [EdgeSide?] = []
-    /// Gathers the transaction's changes, if somebody observes.
+    /// Collects the transaction's changes, if there are observers.
     private let capture: RowCapture?
     /// The registered indexes of the type, nil if it has none, as in a read.
     private let registered: TypeIndexes?
@@ -271,7 +271,7 @@ package final class EntityStore {
         try core.edges.followLinks()
         if let id, RowID(integerID: id) == nil { _ = try transaction.delete(type.ids, try idKey(id)) }
         if !wasSaved, try transaction.delete(type.unsaved, RowKey(rowID)) {
-            // Somebody may have its row in hand, to link it.
+            // Its row may be in use, to be linked.
             core.counts.removals += 1
         }
         return wasSaved

@@ -123,7 +123,7 @@ package final class EntityType: Sendable {
         try textIndexes.answering(match) { try $0.implied(by: conjuncts, self) != nil }
     }
 
-    /// The full-text index whose analyzer a `matches` condition goes by.
+    /// The full-text index whose analyzer a `matches` condition uses.
     package func wording(of match: TextMatch) -> EntityTextIndex? { textIndexes.wording(of: match) }
 
     /// The number of a column; an error that names the type if there is none.

@@ -114,7 +114,7 @@ struct AscendingLookups: ~Copyable {
 
     @inline(__always)
     private mutating func move(to row: RowID) throws(StorageError) {
-        // A leaf that can't be read matters only if the row is in it, which the seek tells.
+        // An unreadable leaf matters only if the row is in it, which the seek decides.
         do throws(StorageError) { try entries.advance() } catch { try entries.seek(row) }
         if let here = entries.row, here < row { try entries.seek(row) }
     }

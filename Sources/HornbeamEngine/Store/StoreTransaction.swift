@@ -16,7 +16,7 @@ package final class StoreTransaction {
         var removals = 0
         /// Number of times that a row was saved, or may have been, except for what deletions leave behind.
         var saves = 0
-        /// Number of times that a row has let go of a unique key for another one.
+        /// Number of times that a row has given up a unique key for another one.
         var yields = 0
     }
 
@@ -162,7 +162,7 @@ package final class StoreTransaction {
         if hasWaitingLinks { try edges.settle() }
     }
 
-    /// Runs `body`. If it throws, its changes are undone, and the transaction goes on.
+    /// Runs `body`. If it throws, its changes are undone, and the transaction continues.
     package func nested<Result>(_ body: () throws -> Result) throws -> Result {
         try flush()
         let pending = Dictionary(uniqueKeysWithValues: stores.map { ($0.type.name, $0.pending) })

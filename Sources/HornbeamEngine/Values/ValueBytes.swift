@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of one value in a row, and the conversions between the literals of different types. An array is a u32
-// count and its elements; an element is a byte 0 (nil) or 1 if the element type is optional, then its fixed bytes, or
-// a u32 length and its bytes. Whatever is read is validated: garbage gives an error, never a trap.
+// The bytes of one value in a row, and the conversions between the literals of different types. An array is a u32 count
+// and its elements; an element is a byte 0 (nil) or 1 if the element type is optional, then its fixed bytes, or a u32
+// length and its bytes. Everything read is validated: garbage gives an error, never a trap.
 
 import FoundationEssentials
 package import HornbeamPages

@@ -219,7 +219,7 @@ package struct ChangeLog {
         try keep(from: sequence, of: &consumer)
     }
 
-    /// Lets go of all changes that are kept, and counts further ones that aren't put.
+    /// Drops all kept changes, and counts further ones that aren't put.
     private func skip(_ count: UInt64, of consumer: inout StoredConsumer) throws {
         try miss(before: consumer.next, of: &consumer)
         consumer.next += count

@@ -301,7 +301,7 @@ private struct ListEntries: ~Copyable {
         var steps = 0
         while let here = entries.row, here < row || here == row && entries.list < list.number {
             guard steps < Self.fewEntries else { return try seek(row) }
-            // A leaf that can't be read matters only if the row is in it, which the seek tells.
+            // An unreadable leaf matters only if the row is in it, which the seek decides.
             do throws(StorageError) { try entries.pass(to: row, list.number) } catch { return try seek(row) }
             steps &+= 1
         }

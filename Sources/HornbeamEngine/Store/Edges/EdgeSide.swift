@@ -158,7 +158,7 @@ package final class EdgeSide: Sendable {
     package let list: LinkList
     /// The targets' side of the links, nil if the store doesn't know the target type.
     let other: Other?
-    /// The list that tells whether two entities are linked, if both sides are to-many.
+    /// The list that shows whether two entities are linked, if both sides are to-many.
     let pairs: LinkList?
     /// Whether the keys of `pairs` begin with this side's entities.
     let beginsPairs: Bool

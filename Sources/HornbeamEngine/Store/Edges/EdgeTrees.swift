@@ -29,7 +29,7 @@ package final class EdgeTrees {
     // The transaction owns the edge trees and outlives every use of them.
     unowned let core: StoreTransaction
     let transaction: Transaction
-    /// Gathers the entities whose links change, if somebody observes.
+    /// Collects the entities whose links change, if there are observers.
     private let capture: RowCapture?
     let limits: Limits
     /// The last links of the trees read last. They are few: each has a cursor, and with it memory and maybe a page that

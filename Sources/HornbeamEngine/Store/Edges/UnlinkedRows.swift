@@ -8,7 +8,7 @@ import HornbeamTree
 /// The rows of one type that aren't stored and have lost a link in a transaction, which may have been the last one.
 struct UnlinkedRows {
     fileprivate(set) var rows: Set<RowID> = []
-    /// Whether anything is linked and not stored; nil before somebody has asked.
+    /// Whether anything is linked and not stored; nil before it was first needed.
     fileprivate var hasUnsaved: Bool?
 }
 

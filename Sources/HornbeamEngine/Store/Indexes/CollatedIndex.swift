@@ -6,7 +6,7 @@ import HornbeamKeys
 import HornbeamTree
 
 extension EntityIndex {
-    /// A declared index with its columns resolved. `flaw` tells why it can't be used.
+    /// A declared index with its columns resolved. `flaw` is the reason why it can't be used.
     convenience init(
         _ index: IndexDescription, _ columns: [Int], of type: EntityDescription, tree: TreeID
     ) {
@@ -34,7 +34,7 @@ extension EntityIndex {
 }
 
 extension IndexDescription {
-    /// Returns the flaw of its keys if it goes by a collation that is another one here, or nil if there is none.
+    /// Returns the flaw of its keys if it uses a collation that is another one here, or nil if there is none.
     fileprivate func collationFlaw(_ type: EntityDescription) -> String? {
         guard collation != nil else { return nil }
         let stored = collationVersion ?? "an unknown version"

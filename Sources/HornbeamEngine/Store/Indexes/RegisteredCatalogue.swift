@@ -26,7 +26,7 @@ package struct StoredIndex: Sendable, Equatable {
     /// Progress of a background build. The rows as they were when it began can be read at any later time: they are
     /// unchanged, or the index has missed a change of theirs, which noted their former state.
     package struct Build: Codable, Sendable, Equatable {
-        /// The write transaction that began it: tells it from another one of the same name.
+        /// The write transaction that began it, to distinguish it from another one of the same name.
         package var began: UInt64
         /// Sorted runs that are whole.
         package var runs = 0

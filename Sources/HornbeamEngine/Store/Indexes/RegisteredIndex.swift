@@ -30,7 +30,7 @@ public final class IndexRegistration: Sendable {
     package let reduction: Reduction?
     /// Trees beside the first one: see `IndexTrees`.
     let others: Int
-    /// Tells whether stored entries are this code's: a hash of all but the code.
+    /// Shows whether stored entries are this code's: a hash of everything except the code.
     package let identity: [UInt8]
     package let emitter: any IndexEmitter
     /// Gives a stored entry's value as this version of the library writes it; nil if it can't be read. The closure is
@@ -92,12 +92,12 @@ public final class IndexRegistration: Sendable {
     }
 
     package static func check(name: String) throws(HornbeamError) {
-        // A byte of 1 ends the name that a background build goes by.
+        // A byte of 1 ends the name of a background build.
         guard !name.isEmpty, name.utf8.count <= 200, !name.utf8.contains(where: { $0 < 2 }) else {
             throw HornbeamError(
                 .invalid, "an index is called “\(name)”: a name needs 1 to 200 bytes, and none that is 0 or 1")
         }
-        // The file tells names by their bytes, the program by their characters: each must have one form.
+        // The file compares names by their bytes, the program by their characters: each must have one form.
         guard name.isComposed else {
             throw HornbeamError(
                 .invalid,
