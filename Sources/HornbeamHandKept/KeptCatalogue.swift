@@ -24,7 +24,7 @@ extension TypedTransaction {
         return try KeptTrees(declaration.stored, in: transaction)
     }
 
-    /// The trees of a hand-kept index that somebody has had at hand.
+    /// The trees of a hand-kept index that was used.
     func keptTrees<Entity: EntityModelProtocol>(named name: String, over _: Entity.Type) throws -> KeptTrees {
         let transaction = try core.transaction
         guard let stored = try RegisteredCatalogue.read(name, in: transaction), stored.handKept != nil,
