@@ -53,7 +53,7 @@ package enum CaseFolding {
         var result = ""
         var start = 0
         while start < text.count {
-            // Each scalar folds by itself, whatever its neighbours.
+            // Each scalar folds by itself, with any neighbours.
             var end = min(start + pieceSize, text.count)
             if end < text.count, UTF16.isLeadSurrogate(text[end - 1]) { end -= 1 }
             result += String(decoding: folded(text[start..<end]), as: UTF16.self)

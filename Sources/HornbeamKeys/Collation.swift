@@ -28,7 +28,7 @@ package enum Collation: Hashable, Sendable {
         package static let letterCase = Differences(rawValue: 1)
         package static let accents = Differences(rawValue: 2)
 
-        /// The part of a collation's name that tells these differences.
+        /// The part of a collation's name for these differences.
         fileprivate var suffix: String {
             (contains(.letterCase) ? "-case" : "") + (contains(.accents) ? "-accents" : "")
         }

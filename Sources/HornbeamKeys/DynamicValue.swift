@@ -95,7 +95,7 @@ struct DynamicNumber: Equatable {
     /// Up to here each integer is a double.
     private static let exactLimit = 0x1p53
 
-    /// Whether integers of 64 bits lie between this double and the next.
+    /// Whether integers of 64 bits are between this double and the next.
     static func hasResidue(_ floor: Double) -> Bool {
         floor.magnitude >= exactLimit && floor >= -0x1p63 && floor < 0x1p64
     }
