@@ -38,7 +38,7 @@ package enum EntityModelMacro: ExtensionMacro {
         "\(model.access)static var entityName: String {\n    \"\(model.storedName)\"\n}"
     }
 
-    /// The table that everything at run time goes by. A generic type can't have a stored static: the library keeps it.
+    /// The table for everything at run time. A generic type can't have a stored static: the library keeps it.
     private static func shapeMember(_ model: ModelDeclaration) -> String {
         var parts = [
             list("columns", model.columnItems), list("indexes", model.indexItems),
