@@ -72,7 +72,7 @@ public struct MapGroups<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Se
                 return true
             }
             folder.start()
-            // The rows of a group are reduced in the order of the index, whatever the order of the groups.
+            // The rows of a group are reduced in the order of the index, in any order of the groups.
             let parts = query.isDescending ? group.parts.reversed() : group.parts
             for part in parts { try scan.fold(part, isAskedFor: isAskedFor, into: folder) }
             groups.append(MapGroup(key: group.key, value: try folder.result()))

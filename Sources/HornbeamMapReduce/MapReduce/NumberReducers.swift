@@ -227,7 +227,7 @@ public struct StatisticsReducer<Value: StatisticalNumber>: Reducer, StoredReduce
         }
     }
 
-    // The default goes by the bytes, which have no room for the sums of numbers of very different sizes.
+    // The default is based on the bytes, which have no room for the sums of numbers of very different sizes.
     func partial(of folder: any StoredFolder) -> Partial {
         var partial = Partial()
         var extremes: (Hornbeam.Value, Hornbeam.Value)?

@@ -145,8 +145,8 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
 
     // MARK: - Other states
 
-    /// Takes the state of a context, whatever it was before. A filter function is called for all entities of the view.
-    /// Throws `.invalid` for the context of a write.
+    /// Takes the state of a context, after any other. A filter function is called for all entities of the view. Throws
+    /// `.invalid` for the context of a write.
     public mutating func load(in context: Context) throws {
         let version = try context.stateNumber()
         take(try load(filter, context))

@@ -147,8 +147,8 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
 
     // MARK: - Other states
 
-    /// Takes the state of a context, whatever it was before. Throws `.invalid` for the context of a write. If it
-    /// throws, nothing has changed.
+    /// Takes the state of a context, after any other. Throws `.invalid` for the context of a write. If it throws,
+    /// nothing has changed.
     public mutating func load(in context: Context) throws {
         let (number, groups) = (try context.stateNumber(), try view.sections(in: context))
         take(groups)
