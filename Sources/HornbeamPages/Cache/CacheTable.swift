@@ -74,7 +74,7 @@ struct CacheTable: Sendable {
         while true {
             place = (place + 1) & mask
             guard let other = self.page(place) else { break }
-            // It may move into the gap unless its home lies between the gap and its place.
+            // It may move into the gap unless its home is between the gap and its place.
             let home = home(other.pointee.number.load(ordering: .relaxed))
             if (place - home) & mask >= (place - gap) & mask {
                 slots[gap].store(UInt(bitPattern: other), ordering: .releasing)

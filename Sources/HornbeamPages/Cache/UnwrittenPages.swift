@@ -163,7 +163,7 @@ final class UnwrittenPages: @unchecked Sendable {
         // The run may begin within a place of a node page.
         var number = (run.start + sectors - 1) / sectors * sectors
         while number < run.end {
-            // Nobody else keeps pages meanwhile, so a page that is not found isn't here.
+            // No other thread adds pages meanwhile, so a page that is not found isn't here.
             if find(number) != nil { remove(number) }
             number += sectors
         }

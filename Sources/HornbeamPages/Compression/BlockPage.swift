@@ -41,8 +41,8 @@ package struct LeafParts {
     package static var blockSize: Int { 4096 }
 }
 
-/// The bytes of a stored page whose sizes are right: nothing is read or written outside of it or of the raw page,
-/// whatever the blocks' bytes are. Valid as long as these bytes.
+/// The bytes of a stored page whose sizes are right: nothing is read or written outside of it or of the raw page, with
+/// any bytes in the blocks. Valid as long as these bytes.
 struct BlockPage {
     private let stored: UnsafeRawPointer
     private let storedCount: Int

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one compression of the format: LZ4 blocks. Decoding trusts nothing: it reads and writes within its bounds
-// whatever the bytes say, and is right only when it fills its target exactly.
+// The one compression of the format: LZ4 blocks. Decoding trusts nothing: it reads and writes within its bounds for any
+// bytes, and is right only when it fills its target exactly.
 
 import CLZ4
 

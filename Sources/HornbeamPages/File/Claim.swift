@@ -48,7 +48,7 @@ struct Claim {
         }
     }
 
-    /// The writer's lock, and with it the gate: it stays closed until readers can go by the shared root.
+    /// The writer's lock, and with it the gate: it stays closed until readers can use the shared root.
     private static func takeWriter(_ locks: FileLocks, _ path: String) throws(StorageError) -> Bool {
         guard try !locks.isWritten() else { return false }
         try closeGate(locks, .exclusive, path)

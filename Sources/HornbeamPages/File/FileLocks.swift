@@ -140,7 +140,7 @@ package final class FileLocks: Neighbours {
 
     // MARK: Readers
 
-    /// Notes that this store reads: from here on the writer tells each durable commit at once. Until `releaseAll`.
+    /// Notes that this store reads: from here on the writer announces each durable commit at once. Until `releaseAll`.
     func attend() throws(StorageError) {
         guard try take(.shared, Self.attendance) else { throw .io(operation: "lock", path: path, errno: EAGAIN) }
     }

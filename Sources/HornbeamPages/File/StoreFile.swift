@@ -77,7 +77,7 @@ package protocol Neighbours: Sendable {
     func begin(life: UInt64) throws(StorageError)
     /// The transactions whose states they have snapshots of.
     func pins() throws(StorageError) -> [Range<UInt64>]
-    /// The writer knows who was there before: others may come again.
+    /// The writer knows the earlier readers: others may come again.
     func hasBegun()
     /// Whether there is any.
     func attendsAny() throws(StorageError) -> Bool

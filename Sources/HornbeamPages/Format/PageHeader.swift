@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 24 bytes that every page opens with. What follows belongs to the page's kind.
+// The 24 bytes that every page opens with. The rest belongs to the page's kind.
 //
 //   offset size
 //        0    8  checksum: XXH3-64 of bytes 8 ..< size, seeded with the page's number (of a long value: `LongPage`)

@@ -56,7 +56,7 @@ struct JournalWriter {
     /// Anything before this position that is not durable may be lost. See `noteFault`.
     private var doubtfulEnd: UInt64 = 0
 
-    /// Maximum number of kept bytes. More are written, whatever their durability, and read from the file when needed.
+    /// Maximum number of kept bytes. More are written, with any durability, and read from the file when needed.
     private static let keptBound = 1 << 20
 
     /// An empty journal, as a checkpoint leaves it.
@@ -83,7 +83,7 @@ struct JournalWriter {
             && JournalRecord.size(payload: payload) <= UInt64(ring.byteCount) - (end.position - start)
     }
 
-    /// Whether so many bytes are kept that they should be written, whatever their durability.
+    /// Whether too many bytes are kept, so that they should be written, with any durability.
     var isFull: Bool { kept.count > Self.keptBound }
 
     /// Adds a record; nothing is written yet. The caller has asked `fits`.
@@ -108,8 +108,8 @@ struct JournalWriter {
         if published.transaction == end.transaction { published.position = closed }
     }
 
-    /// Something was told that the medium lost a write. If that was of records that are not kept, the kernel may have
-    /// forgotten them, and what is read back is what was there before.
+    /// A lost write of the medium was reported. If that was of records that are not kept, the kernel may have forgotten
+    /// them, and reading gives the former content.
     mutating func noteFault() {
         if durableEnd < keptStart { doubtfulEnd = max(doubtfulEnd, keptStart) }
     }

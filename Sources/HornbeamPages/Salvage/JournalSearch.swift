@@ -33,7 +33,7 @@ struct JournalSearch {
         let sector = place < sectorCount ? DamagedFile.read(file, place, 1) : nil
         witness = sector?.withBytes { $0.baseAddress.flatMap { JournalWitness(reading: $0) } }
         if let header, witness?.generation != header.generation { witness = nil }
-        // Complete records don't overlap: together they are no larger than the file, whatever sizes it claims.
+        // Complete records don't overlap: together they are no larger than the file, with any claimed sizes.
         var budget = sectorCount << FileFormat.sectorShift
         var found: [Found] = []
         DamagedFile.scan(file, sectors) { (sector, bytes) in

@@ -21,7 +21,7 @@
 
 /// The contents of the shared root.
 struct SharedRoot: Equatable, Sendable {
-    /// Tells two contents of the sector apart without reading all of it.
+    /// Distinguishes two contents of the sector without reading all of it.
     struct Identity: Equatable, Sendable {
         var life: UInt64
         var sequence: UInt64
@@ -41,7 +41,7 @@ struct SharedRoot: Equatable, Sendable {
     private static var magic: UInt64 { 0x4445_5241_4853_4248 }
     private static var size: Int { 128 }
 
-    /// Whether a state was told: the writer has finished opening the file.
+    /// Whether a state was announced: the writer has finished opening the file.
     var hasState: Bool { identity.sequence > 0 }
 
     /// Fills a sector.

@@ -31,7 +31,8 @@
 
 import Synchronization
 
-/// Tells states and keeps them, each by a hold (`PublishedState.hold`). Nil if no other process can have the file open.
+/// Announces states and keeps them, each by a hold (`PublishedState.hold`). Nil if no other process can have the file
+/// open.
 final class Announcer: @unchecked Sendable {
     // Sendable: `sector` is touched with `known` locked only.
     private let file: any StoreFile
@@ -40,7 +41,7 @@ final class Announcer: @unchecked Sendable {
     private let known: Mutex<Known>
     /// Readers of the life before; in the writer's turn.
     private var inheritance: Inheritance?
-    /// Whether there was a reader at the last look: then commits write their pages, to be told at once.
+    /// Whether there was a reader at the last look: then commits write their pages, to be announced at once.
     var isAttended: Bool { attended.load(ordering: .relaxed) }
     private let attended = Atomic<Bool>(false)
     /// Whether there is a durable state that others don't know of.
@@ -61,7 +62,7 @@ final class Announcer: @unchecked Sendable {
         var former: [PublishedState] = []
         /// Number of these states, from the first on, that other processes had pinned when `collect` looked last.
         var pinned = 0
-        /// Nobody knows which of the told states others see: all are kept.
+        /// It is unknown which of the announced states others see: all are kept.
         var isUncertain = false
         /// Whether others know that there may be an untold one.
         var isArrearsLocked = false
@@ -111,8 +112,8 @@ final class Announcer: @unchecked Sendable {
         neighbours.hasBegun()
     }
 
-    /// Tells a durable state, and takes over one of its holds. The state is kept until another one is told and no
-    /// reader has it. A failure is no failure of the commit: others see an older state a little longer.
+    /// Announces a durable state, and takes over one of its holds. The state is kept until another one is announced and
+    /// no reader has it. A failure is no failure of the commit: others see an older state a little longer.
     func tell(_ state: PublishedState, _ figures: PageStatistics) {
         known.withLock { tell(state, figures, &$0) }
     }
@@ -138,9 +139,9 @@ final class Announcer: @unchecked Sendable {
         settleArrears(&known)
     }
 
-    /// Keeps a durable state that can't be told yet, taking over one of its holds, and marks that for processes that
-    /// open the file from here on. Returns false if a process has it open already, or may have: then it must be told
-    /// now.
+    /// Keeps a durable state that can't be announced yet, taking over one of its holds, and marks that for processes
+    /// that open the file from here on. Returns false if a process has it open already, or may have: then it must be
+    /// announced now.
     func keep(_ state: PublishedState) -> Bool {
         known.withLock { known in
             let newest = max(known.toldTransaction ?? 0, known.untold?.transaction ?? 0)
@@ -164,10 +165,11 @@ final class Announcer: @unchecked Sendable {
         }
     }
 
-    /// The newest durable state that can't be told yet.
+    /// The newest durable state that can't be announced yet.
     var kept: PublishedState? { known.withLock { $0.untold } }
 
-    /// Tells a state of `kept`'s, all pages of which are in the file by now, unless a newer one has taken its place.
+    /// Announces a state of `kept`'s, all pages of which are in the file by now, unless a newer one has taken its
+    /// place.
     func tellKept(_ state: PublishedState, _ figures: PageStatistics) {
         known.withLock { known in
             guard known.untold === state else { return }
@@ -176,7 +178,7 @@ final class Announcer: @unchecked Sendable {
         }
     }
 
-    /// Whether a process waits for `kept` to be told.
+    /// Whether a process waits for the announcement of `kept`.
     func attendsAny() -> Bool { (try? neighbours.attendsAny()) ?? true }
 
     private func beginArrears(_ known: inout Known) throws(StorageError) {
@@ -192,7 +194,7 @@ final class Announcer: @unchecked Sendable {
         known.isArrearsLocked = false
     }
 
-    /// Tells once more what others may not have heard. Whether they have now.
+    /// Announces again states that others may not have received. Returns whether they have now.
     func repeatUncertain() -> Bool {
         known.withLock { known in
             repeatUncertain(&known)
@@ -227,7 +229,7 @@ final class Announcer: @unchecked Sendable {
         try file.write(Bytes(start: sector, count: FileFormat.sectorSize), at: SharedRoot.offset)
     }
 
-    /// Lets go of what no reader in another process has any more. In the writer's turn.
+    /// Releases the states that no reader in another process has any more. In the writer's turn.
     func collect(_ side: WriterSide) {
         // Released without the lock: `UnwrittenPages` has one of its own, in which this one may be asked for.
         let free = known.withLock { known -> Inheritance? in
@@ -256,8 +258,8 @@ final class Announcer: @unchecked Sendable {
 }
 
 extension PageStore {
-    /// Tells other processes the newest state, which is durable. If some of its pages are in memory alone and no other
-    /// process reads, that is put off.
+    /// Announces the newest state, which is durable, to other processes. If some of its pages are in memory alone and
+    /// no other process reads, that is put off.
     func tellNewest() {
         guard let announcer = side.announcer else { return }
         let state = newest.withLock { newest in
@@ -272,10 +274,10 @@ extension PageStore {
         }
     }
 
-    /// Writes pages that are in memory alone, and tells states that couldn't be told before. Any thread. If writing
-    /// fails, others see an older state a little longer, and new readers wait. Commits during this leave more to be
-    /// told. Returns false if a state could be neither written nor told, or the store has failed, after which nothing
-    /// is written.
+    /// Writes pages that are in memory alone, and announces states that couldn't be announced before. Any thread. If
+    /// writing fails, others see an older state a little longer, and new readers wait. Commits during this leave more
+    /// to be announced. Returns false if a state could be neither written nor announced, or the store has failed, after
+    /// which nothing is written.
     @discardableResult
     func catchUp() -> Bool {
         guard let announcer = side.announcer, announcer.isInArrears else { return true }
@@ -287,7 +289,7 @@ extension PageStore {
         return announcer.repeatUncertain()
     }
 
-    /// Whether there is a state to be told, and a process waits for it.
+    /// Whether there is a state to be announced, and a process waits for it.
     var isAwaited: Bool { isInArrears && side.announcer?.attendsAny() ?? false }
 
     /// Sizes that go with the newest state.
@@ -300,7 +302,8 @@ extension PageStore {
     /// Whether other processes would have to wait for `catchUp`.
     var isInArrears: Bool { side.announcer?.isInArrears ?? false }
 
-    /// Tells other processes the state of a checkpoint, which is pinned. In the writer's turn, after `noteStatistics`.
+    /// Announces the state of a checkpoint, which is pinned, to other processes. In the writer's turn, after
+    /// `noteStatistics`.
     func tellCheckpoint(_ state: PublishedState) {
         guard let announcer = side.announcer else { return }
         // It may be no longer the newest, and forgotten but for the checkpoint's pin.

@@ -87,7 +87,7 @@ extension PageStore {
     /// A commit without changes: makes earlier ones durable. Throws if the one that it was built on falls.
     func makeDurable(_ durability: Durability, after base: PendingCommit?) throws(StorageError) {
         guard file.isDurable else { return }
-        // It may leave something to be told as a commit does.
+        // It may leave something to be announced as a commit does.
         defer { worker.noteCommit(in: self) }
         if let base { try complete(base) }
         try pipeline.makeDurable(durability) { show($0, isDurable: $1) }
@@ -174,7 +174,7 @@ extension PageStore {
         noteStatistics()
     }
 
-    /// After a flush: shows the state that it made visible, if any. If it is durable, the newest is told to other
+    /// After a flush: shows the state that it made visible, if any. If it is durable, the newest is announced to other
     /// processes.
     func show(_ state: PublishedState?, isDurable: Bool) {
         if let state { show(state) }
@@ -226,8 +226,8 @@ extension PageStore {
         side.older.append(base)
     }
 
-    /// Leaves the pages in memory: see `UnwrittenPages`. Pages without room there are written, and so are all if other
-    /// processes are told of them in a moment.
+    /// Leaves the pages in memory: see `UnwrittenPages`. Pages without room there are written, and so are all if the
+    /// state is to be announced in a moment.
     private func keepOrWritePages(_ frames: [Frame], _ durability: Durability) throws(StorageError) {
         guard let unwritten = verification.unwritten, durability != .full || side.announcer?.isAttended != true
         else { return try writePages(frames) }
@@ -257,7 +257,7 @@ extension PageStore {
     private func write(_ part: UnwrittenPages.Part, of unwritten: UnwrittenPages) throws(StorageError) {
         let visible = { self.newest.withLock { $0.state.transaction } }
         try unwritten.write(part, newest: visible) { (number, pages) throws(StorageError) in
-            // By the atomic: a thread that tells a state has the pipeline's lock.
+            // By the atomic: a thread that announces a state has the pipeline's lock.
             guard !pipeline.hasFailed else { throw .invalid("\(file.path) has failed: nothing is written any more") }
             try file.write(Bytes(pages), at: number << FileFormat.sectorShift)
             side.noteWritten(pages.count)

@@ -115,7 +115,7 @@ final class Follower: Sendable {
         }
     }
 
-    /// Pins the state unless another one was told meanwhile.
+    /// Pins the state unless another one was announced meanwhile.
     private func pin(_ transaction: UInt64, _ held: inout Held) throws(StorageError) -> Bool {
         if let count = held.snapshots[transaction] {
             held.snapshots[transaction] = count + 1
@@ -146,7 +146,7 @@ final class Follower: Sendable {
         return try SharedRoot.identity(reader) == held.identity
     }
 
-    /// Takes note of another state if one was told.
+    /// Takes note of another state if one was announced.
     private func renew(_ held: inout Held) throws(StorageError) {
         if try isCurrent(held) { return }
         let root = try told

@@ -17,7 +17,7 @@ extension PageStore {
     }
 
     /// Copies a node page to `buffer`, which has its size, and then checks the copy as on a page's first touch: the
-    /// buffer has the verified bytes, whatever happens to the file.
+    /// buffer has the verified bytes, even if the file changes.
     package func copyWholePage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StorageError) {

@@ -52,7 +52,7 @@ package final class PageStore: @unchecked Sendable {
     /// The address of the newest state, 0 once the store is closed. Stored under `newest`'s lock.
     private let newestAddress: Atomic<UInt>
     let worker = CheckpointWorker()
-    /// Runs in the store's thread after each checkpoint that the thread made. The argument tells whether the checkpoint
+    /// Runs in the store's thread after each checkpoint that the thread made. The argument says whether the checkpoint
     /// came because commits rest.
     package typealias Maintenance = @Sendable (PageStore, Bool) -> Void
     package let maintenance = Mutex<Maintenance?>(nil)

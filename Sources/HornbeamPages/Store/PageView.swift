@@ -157,7 +157,7 @@ package final class PageView {
         return flag
     }()
 
-    /// Lets go of the state and of all pages. Without effect the second time.
+    /// Releases the state and all pages. Without effect the second time.
     func unpin() {
         // In a forked child the pin is the parent's, and another of its threads may have held the cache's lock.
         guard store.isHere else {

@@ -249,7 +249,7 @@ package final class PageWriter {
         return true
     }
 
-    /// Writes its pages to their places and lets go of their memory: all addresses of frames end here. Nothing leads to
+    /// Writes its pages to their places and releases their memory: all addresses of frames end here. Nothing leads to
     /// these places before commit. After an error everything is as it was, and may be tried again.
     package func spill() throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }

@@ -136,7 +136,7 @@ package final class StoreBuilder {
         return start
     }
 
-    /// Goes on behind the ring, where any page may begin, if the sectors don't fit before it.
+    /// Continues after the ring, where any page may begin, if the sectors don't fit before it.
     private func skipRing(for sectors: UInt64) {
         if end < ring.run.end, end + sectors > ring.first { end = ring.run.end }
     }

@@ -27,7 +27,7 @@ final class WriterSide {
     let unplaced: UnplacedLeaves
     /// Former newest states that may still have readers; each is pinned in `retired` once.
     @exclusivity(unchecked) var older: [PublishedState] = []
-    /// The last durable checkpoint, and where its space pages lie.
+    /// The last durable checkpoint, and the places of its space pages.
     @exclusivity(unchecked) var header: HeaderSlot
     @exclusivity(unchecked) var spaceMaps: [PageReference] = []
     /// The checkpoint that the file was opened with.
@@ -192,7 +192,7 @@ extension WriterSide {
     }
 
     /// Grows the file until `take` finds a place that leaves the reserve: by little at a time, so that a small file
-    /// stays small. The argument of `take` tells whether the disk is full, and this is the last try.
+    /// stays small. The argument of `take` says whether the disk is full, and this is the last try.
     private func growing(
         by first: Int, _ reserve: SpaceReserve, _ take: (_ isFull: Bool) -> SectorRun?
     ) throws(StorageError) -> UInt64 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells how much of a thread's stack is left. Functions that recurse over input of any depth look here first.
+// Gives the rest of a thread's stack. Functions that recurse over input of any depth look here first.
 
 import CHornbeamShims
 

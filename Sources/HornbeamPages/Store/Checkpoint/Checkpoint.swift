@@ -60,8 +60,8 @@ extension PageStore {
         return side.wantedRing.map { .new($0) } ?? RingChange.keep
     }
 
-    /// In the turn: bytes of pages that commits may put aside before a checkpoint is due. They take space as long as
-    /// the last checkpoint reaches them, so it goes by what is in use.
+    /// In the turn: bytes of pages that commits may retire before a checkpoint is due. They take space as long as the
+    /// last checkpoint reaches them, so the limit depends on the space in use.
     private var spaceBound: Int { Swift.max(Self.leastSpaceBound, side.liveBytes / 4 * 3) }
     /// In the turn: bytes of pages that commits should make at most while a checkpoint is under way.
     private var boundMeanwhile: Int { Swift.max(Self.leastSpaceBound, side.liveBytes) }

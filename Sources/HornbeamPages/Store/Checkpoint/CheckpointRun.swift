@@ -34,7 +34,7 @@ final class CheckpointRun: @unchecked Sendable {
         case half(StorageError)
         /// The file says what it said before.
         case undone(StorageError)
-        /// Nobody knows.
+        /// Unknown.
         case failed(StorageError)
     }
 
@@ -68,7 +68,7 @@ final class CheckpointRun: @unchecked Sendable {
 
     var isWritten: Bool { monitor.locked { result != nil } }
 
-    /// Whether the former header leads to the state and to the commits after it: through its journal, which goes on.
+    /// Whether the former header leads to the state and to the commits after it: through its journal, which continues.
     /// Not if the journal begins anew, nor if the state comes of a commit that has no record in it.
     var isReachedByFormer: Bool {
         header.generation == former.generation

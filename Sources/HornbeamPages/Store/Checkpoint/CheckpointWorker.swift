@@ -7,8 +7,8 @@
 
 import Synchronization
 
-/// Keeps its store alive while it runs. `PageStore.close` ends its work. Code that lets go of a store without closing
-/// it must end the work by `PageStore.endThread`.
+/// Keeps its store alive while it runs. `PageStore.close` ends its work. Code that releases a store without closing it
+/// must end the work by `PageStore.endThread`.
 final class CheckpointWorker: StoreWork, @unchecked Sendable {
     // Sendable: everything variable but the atomic is guarded by `monitor`.
     private let monitor = Monitor()
@@ -76,14 +76,14 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
 
     /// Without a lock, like `isReady`: the caller may have the pipeline's lock, which the thread takes inside its own.
     var isRunning: Bool { running.load(ordering: .relaxed) }
-    /// Whether what a commit leaves to be told will be told soon, at a checkpoint's end at the latest: not while the
+    /// Whether a commit's pending announcement will happen soon, at a checkpoint's end at the latest: not while the
     /// thread waits for the writer's turn.
     var isReady: Bool { isRunning && !isWaiting.load(ordering: .sequentiallyConsistent) }
     private let running = Atomic<Bool>(false)
     let isWaiting = Atomic(false)
 
-    /// Ends the thread's work and waits for that. States that it would have told are told: the store may live on
-    /// without it.
+    /// Ends the thread's work and waits for that. States that it would have announced are announced: the store may live
+    /// on without it.
     func stop() {
         let store = monitor.locked { () -> PageStore? in
             defer { self.store = nil }

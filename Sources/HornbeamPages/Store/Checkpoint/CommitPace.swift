@@ -64,7 +64,7 @@ final class CommitPace: @unchecked Sendable {
             while isUnderWay {
                 if monitor.wait(until: deadline) { continue }
                 if dirty() - ahead > bound {
-                    // Nobody broadcasts when pages become durable or free: look again soon.
+                    // There is no signal when pages become durable or free: look again soon.
                     _ = monitor.wait(milliseconds: 10)
                 } else {
                     return

@@ -38,7 +38,7 @@ extension PageStore {
         }
     }
 
-    /// Whether the journal holds commits beyond the checkpoint, so that a reader can't go by the header alone.
+    /// Whether the journal holds commits beyond the checkpoint, so that a reader can't use the header alone.
     static func hasRecords(_ header: HeaderSlot, _ file: any StoreFile) throws(StorageError) -> Bool {
         let reader = JournalReader(header: header, file: FileReader(file, mapping: nil))
         let (chain, tail, _) = try reader.read()
