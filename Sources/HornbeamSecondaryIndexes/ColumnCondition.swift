@@ -2,7 +2,7 @@
 // Conditions on the columns of a secondary index. Their meaning is that of conditions on properties: an ordering
 // comparison with nil is false, `!=` is the opposite of `==`, and values compare as their keys do.
 // A program writes conditions before the index is open, so they can't be a `Filter` yet: they have the names of
-// columns, and only the table tells the columns' numbers and whether a value fits its column.
+// columns, and only the table has the columns' numbers and knows whether a value fits its column.
 
 /// A condition on the rows of a query: `department == "marketing" && salary >= 100_000`.
 public indirect enum ColumnCondition: Sendable {
@@ -10,7 +10,7 @@ public indirect enum ColumnCondition: Sendable {
     case isNil(column: String)
     /// The value is one of these; `.null` stands for nil.
     case isIn(column: String, [Value])
-    /// As Swift's `hasPrefix` tells it.
+    /// As by Swift's `hasPrefix`.
     case hasPrefix(column: String, String)
     case contains(column: String, String)
     case and([ColumnCondition])
@@ -56,9 +56,9 @@ extension IndexColumn {
 }
 
 extension IndexColumn where Property == String {
-    /// As Swift's `hasPrefix` tells it.
+    /// As by Swift's `hasPrefix`.
     public func hasPrefix(_ prefix: String) -> ColumnCondition { .hasPrefix(column: name, prefix) }
-    /// As Swift's `contains` tells it.
+    /// As by Swift's `contains`.
     public func contains(_ text: String) -> ColumnCondition { .contains(column: name, text) }
 }
 

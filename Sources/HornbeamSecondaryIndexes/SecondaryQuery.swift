@@ -60,7 +60,7 @@ public struct SecondaryQuery<Entity: EntityModelProtocol>: Sendable {
         return query
     }
 
-    // MARK: Which rows
+    // MARK: Rows
 
     /// Only rows for which the condition holds, too.
     public func filter(_ condition: ColumnCondition) -> Self { with { $0.conditions.append(condition) } }
