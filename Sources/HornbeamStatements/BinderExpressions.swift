@@ -234,7 +234,7 @@ extension Binder {
     // MARK: Comparisons
 
     /// Binds expressions that are compared with each other, or put in order. If one of them names a collation, all
-    /// texts go by it.
+    /// texts use it.
     mutating func bindCompared(_ parts: [Expression]) throws -> [BoundExpression] {
         let collating = try collating(parts)
         var bound: [BoundExpression] = []

@@ -4,7 +4,7 @@
 import HornbeamText
 
 extension Binder {
-    /// The slot that tells whether a row is found.
+    /// The slot that records whether a row is found.
     mutating func bind(_ matching: TextMatching) throws -> BoundExpression {
         let (source, columns, index) = try targets(matching)
         guard let type = source.type else { throw failure("MATCH is for entities", at: matching.place) }

@@ -132,7 +132,7 @@ final class Frame {
     /// The rows of the sources, nil where an outer join found none.
     var rows: [RowID?]
     let patterns = PatternCache()
-    /// The statement's text, for errors; nil if nobody reads them.
+    /// The statement's text, for errors; nil if they aren't read.
     private let text: String?
     /// The size of the values of the current row that were computed and are still held. See `StatementValue.maxSize`.
     var held = 0

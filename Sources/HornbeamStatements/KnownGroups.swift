@@ -94,7 +94,7 @@ extension SelectPlan {
         return try byValue(Self.read(query, columns), core)
     }
 
-    /// The index that tells equal rows of a query, and their number.
+    /// The index that has equal rows of a query, and their number.
     func byValue(_ query: EntityQuery, _ core: StoreTransaction) throws -> String? {
         let plan = try Planner(query, try core.store(query.type)).explanation(asOne: true)
         guard plan.isByValue, case .index(let name, _, _, _) = plan.access else { return nil }

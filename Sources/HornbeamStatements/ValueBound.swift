@@ -171,7 +171,7 @@ package enum ValueBound: Equatable {
         left < right ? -1 : left > right ? 1 : 0
     }
 
-    /// The place among others of the double that it is at; between two doubles, as far as is told, the same.
+    /// The place of a double among the others; between two doubles, as far as is known, it is the same.
     private func map(_ body: (Double) -> Self) -> Self {
         switch self {
         case .at(.double(let number)): return body(number)

@@ -12,7 +12,7 @@ package struct ValueIndexDefinition: Sendable {
     package enum Component: Sendable {
         case property(String, descending: Bool)
         case computed(ComputedComponent, descending: Bool)
-        /// A component that the file tells: an expression, or a text by a collation.
+        /// A component described in the file: an expression, or a text by a collation.
         case expression(IndexExpression, descending: Bool)
     }
 
@@ -24,7 +24,7 @@ package struct ValueIndexDefinition: Sendable {
         static let computed = "computed"
         /// The components as a list in JSON, where one is an expression.
         static let expressions = "expressions"
-        /// The versions of the collations that they go by: keys of others sort otherwise.
+        /// The versions of the collations in use: keys of others sort otherwise.
         static let collations = "collations"
     }
 
