@@ -69,7 +69,7 @@ package struct Cursor: ~Copyable {
     }
     private var levels = 0
     private var path = InlineArray<24, CursorStep>(repeating: CursorStep())
-    /// The cached pages in which the path lies; nil while all of it is mapped.
+    /// The cached pages of the path; nil while all of it is mapped.
     private var heldPath: HeldPath?
     var leaf: UnsafeRawPointer?
     var slots: UnsafeRawPointer?

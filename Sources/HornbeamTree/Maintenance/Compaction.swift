@@ -168,7 +168,7 @@ private struct Compaction {
         return result
     }
 
-    /// Fills up leaves that deletions have left half empty, so that less is in use. Goes on as long as there is room
+    /// Fills up leaves that deletions have left half empty, so that less is in use. Continues as long as there is room
     /// and leaves can be read. Returns false if it was stopped.
     private mutating func pack(_ progress: (CompactionProgress) -> Bool) throws(StorageError) -> Bool {
         var pass = CompactionPass(

@@ -51,7 +51,7 @@ struct Packing: CompactionWork {
                 place = next
             }
         } catch {
-            // Nobody tries again before the tree has lost as much once more.
+            // There is no further attempt before the tree has lost as much once more.
             if !aim.isAsked { removed.forget(number) }
             throw error
         }

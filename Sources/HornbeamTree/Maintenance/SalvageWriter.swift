@@ -124,7 +124,7 @@ struct SalvageWriter {
         report.commits += 1
     }
 
-    /// Goes on after an error that is the operation's, not the new store's.
+    /// Continues after an error that is the operation's, not the new store's.
     private mutating func refuse(_ error: StorageError) throws(StorageError) {
         switch error {
         case .corrupt, .invalid, .tooLarge: refused = ((refused?.operations ?? 0) + 1, refused?.reason ?? error)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores of the node layer: little-endian, at any alignment, unchecked. Only for offsets that validation or
-// the editor has proved to lie inside the page.
+// the editor has proved to be inside the page.
 
 extension UnsafeRawPointer {
     @inline(__always)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where everything lies in a node: offsets, sizes and limits, no logic. Leaves and branches share one layout.
+// The layout of a node: offsets, sizes and limits, no logic. Leaves and branches share one layout.
 // `Docs/file-format.md` and the files of users depend on it: a number here never changes within a format version.
 //
 //      0 ┌──────────────────────────────┐

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folding: the reduced value of a node from its entries or its child records, and of a range of keys from the stored
-// values of subtrees that are entirely in it. Reads two paths of nodes, whatever the range.
+// values of subtrees that are entirely in it. Reads two paths of nodes, for any range.
 
 import HornbeamPages
 

@@ -423,7 +423,7 @@ package final class Transaction {
         nextTree = view.root.nextTree
     }
 
-    /// Lets go of everything that refers to pages. The caller decides about the changes.
+    /// Releases everything that refers to pages. The caller decides about the changes.
     func close() {
         isOpen = false
         trees.close()

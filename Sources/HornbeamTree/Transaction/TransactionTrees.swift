@@ -31,9 +31,9 @@ extension Transaction {
     }
 }
 
-/// Identifies the set of trees in a state, whatever their content. New trees get greater numbers than all before, and
-/// dropped trees lower the count. So if two states of a store, of which one follows the other, are equal in this, they
-/// have the same trees.
+/// Identifies the set of trees in a state, regardless of their content. New trees get greater numbers than all before,
+/// and dropped trees lower the count. So if two states of a store, of which one follows the other, are equal in this,
+/// they have the same trees.
 package struct PresentTrees: Equatable, Sendable {
     private let next: UInt32
     private let count: UInt64

@@ -282,7 +282,7 @@ extension Transaction {
         return try result.get()
     }
 
-    /// Makes a change of one entry that may turn out to be none, as it tells: then what was noted of it is taken back.
+    /// Makes a change of one entry that may turn out to be none, by its result: then its notes are removed.
     @inline(__always)
     private func attempt(
         _ kind: RedoKind, _ tree: TreeID, _ key: Bytes, _ value: Bytes?,

@@ -114,7 +114,7 @@ package struct TreeOptions: Sendable {
     /// One of the reductions that the store was opened with.
     package var reduction: Reduction?
 
-    /// Whether the tree's leaves are compressed with LZ4. Only a new tree goes by it.
+    /// Whether the tree's leaves are compressed with LZ4. Only a new tree uses it.
     package var isCompressed: Bool
 
     package init(reduction: Reduction? = nil, isCompressed: Bool = false) {

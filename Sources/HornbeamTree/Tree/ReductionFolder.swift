@@ -17,7 +17,7 @@ package protocol ReductionFolder: AnyObject {
     func add(key: Bytes, value: Bytes)
     /// Adds what another folder has written, with the zeros behind it.
     func add(reduced: Bytes)
-    /// Writes what was added to memory that is all zero; false if it doesn't fit or can't be told.
+    /// Writes the sum to memory that is all zero; false if it doesn't fit or is unknown.
     func write(to target: UnsafeMutableRawBufferPointer) -> Bool
 }
 

@@ -112,7 +112,7 @@ extension TreeWriter {
 
     /// The entries of a branch's children at `index` and after it, from copies of them: the children may be rewritten.
     /// Refuses children that don't keep to the separator between them: a node was checked by itself when it was read,
-    /// and all that is done with the list goes by its order.
+    /// and every use of the list depends on its order.
     private func entries(
         _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int
     ) throws(StorageError) -> EntryList? {

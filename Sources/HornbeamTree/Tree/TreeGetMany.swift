@@ -79,8 +79,8 @@ extension TreeRoot {
         try find(numbers, at: &places, of: tree, in: view, into: found)
     }
 
-    /// In the leaves: first where each entry lies, so that all of them are on their way from memory when the first is
-    /// looked at.
+    /// In the leaves: first the place of each entry, so that all of them are on their way from memory when the first is
+    /// read.
     @inline(__always)
     private func find(
         _ numbers: UnsafeBufferPointer<UInt64>, at leaves: inout InlineArray<16, NodePlace>, of tree: UInt32,
