@@ -17,7 +17,7 @@ struct UsageError: Error, Equatable {
 
 struct Arguments {
     let command: CommandDeclaration
-    /// As given; `operand` tells which is which.
+    /// As given; `operand` distinguishes them.
     let operands: [String]
     /// By long name, every occurrence in order; a flag's are empty.
     private let values: [String: [String]]

@@ -70,7 +70,7 @@ final class OutputFile {
     private convenience init(beside path: String, mode: mode_t?, replaces: Bool) throws(StorageError) {
         let name = ".hornbeam-\(UInt64.random(in: 0...UInt64.max))"
         let partialPath = "\(LinuxFile.directory(of: path))/\(name)"
-        // Nobody else may open it before it has the permissions of the file that it replaces.
+        // It must not be readable before it has the permissions of the file that it replaces.
         let flags = O_WRONLY | O_CREAT | O_EXCL
         let descriptor = try Self.descriptor(of: partialPath, flags, mode == nil ? 0o666 : 0o600, named: path)
         self.init(path, descriptor, partialPath, replaces: replaces)

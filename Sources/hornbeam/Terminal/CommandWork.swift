@@ -14,7 +14,7 @@ final class CommandWork<State: Sendable, Result: Sendable>: Sendable {
     private let shared = Mutex(Shared())
     private let task: Mutex<Task<Void, Never>?> = Mutex(nil)
 
-    /// - Parameter body: the work. It tells its states through its argument.
+    /// - Parameter body: the work. It reports its states through its argument.
     init(_ body: @escaping @Sendable (_ tell: @escaping @Sendable (State) -> Void) async throws -> Result) {
         task.withLock { task in
             task = Task {
