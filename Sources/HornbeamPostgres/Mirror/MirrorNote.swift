@@ -79,11 +79,16 @@ struct MirrorRecord: Equatable {
     private static let format = 1
     static let table = quoted("_mirror")
 
+    /// The names and types of its columns.
+    static let columns = [
+        ("id", "smallint PRIMARY KEY CHECK (id = 1)"), ("format", "integer"), ("store", "uuid"), ("token", "uuid"),
+        ("version", "bigint"), ("sequence", "bigint"), ("digest", "text"), ("updated", "timestamp with time zone"),
+        ("layout", "json"), ("description", "json"),
+    ]
+
     static func creation(in schema: String) -> String {
-        "CREATE TABLE \(schema).\(table) (id smallint PRIMARY KEY CHECK (id = 1), format integer NOT NULL, "
-            + "store uuid NOT NULL, token uuid NOT NULL, version bigint NOT NULL, sequence bigint NOT NULL, "
-            + "digest text NOT NULL, updated timestamp with time zone NOT NULL, layout json NOT NULL, "
-            + "description json NOT NULL)"
+        let columns = columns.map { "\($0.0) \($0.1) NOT NULL" }.joined(separator: ", ")
+        return "CREATE TABLE \(schema).\(table) (\(columns))"
     }
 
     /// The statement that makes this the row, whatever the row was.

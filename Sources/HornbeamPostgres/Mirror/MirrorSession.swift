@@ -346,8 +346,7 @@ final class MirrorSession {
 
     /// The layout in the server's record, empty if it can't be read. A table of another form is made anew.
     private func readableLayout(_ columns: [String: Set<String>]) throws -> MirrorLayout {
-        let expected = ["id", "format", "store", "token", "version", "sequence", "digest", "updated", "layout"]
-        guard columns["_mirror"]?.isSuperset(of: expected + ["description"]) == true else {
+        guard columns["_mirror"]?.isSuperset(of: MirrorRecord.columns.map(\.0)) == true else {
             try connection.execute(
                 "DROP TABLE \(settings.schema).\(MirrorRecord.table); \(MirrorRecord.creation(in: settings.schema))")
             return MirrorLayout(types: [])

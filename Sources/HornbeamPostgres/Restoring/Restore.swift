@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way back: a store made of a mirror's tables. It lies under a name of its own until it is whole.
+// The way back: a store made of a mirror's tables. It gets its name when it is whole.
 
 import FoundationEssentials
-import Glibc
 public import Hornbeam
 import HornbeamPages
 import HornbeamTree
@@ -40,16 +39,19 @@ extension Database {
         progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws -> RestoredStore {
         try await runBlocking { interruption in
-            var restore = try Restore(path, address, try mirrorSchema(schema), interruption, progress)
-            return try restore.run()
+            do {
+                var restore = try Restore(path, address, try mirrorSchema(schema), interruption, progress)
+                return try restore.run()
+            } catch {
+                throw HornbeamError.typed(error)
+            }
         }
     }
 }
 
 /// One restore.
 private struct Restore {
-    private let path: String
-    private let partialPath: String
+    private let file: LinuxFile
     private let connection: PostgresConnection
     private let schema: String
     private let progress: (Int, Int) -> Void
@@ -64,13 +66,10 @@ private struct Restore {
         _ path: String, _ address: String, _ schema: String, _ interruption: Interruption,
         _ progress: @escaping (Int, Int) -> Void
     ) throws {
-        self.path = path
         self.schema = schema
         self.progress = progress
-        partialPath = "\(path).restoring-\(UUID().uuidString.prefix(8))"
-        if access(path, F_OK) == 0 {
-            throw HornbeamError(.invalid, "there is a file \(path): name one that isn't there yet")
-        }
+        file = try LinuxFile.createNew(path: path)
+        file.isNameless = true
         connection = try PostgresConnection(address, timeout: Self.timeout, interruption: interruption)
     }
 
@@ -79,14 +78,7 @@ private struct Restore {
         try MirrorRecord.beginReading(connection, in: schema)
         guard let record = try MirrorRecord.read(connection, in: schema) else { throw noMirror }
         restored.version = record.version
-        do {
-            try fill(record)
-            connection.close()
-            try giveName()
-        } catch {
-            unlink(partialPath)
-            throw HornbeamError.typed(error)
-        }
+        try fill(record)
         return restored
     }
 
@@ -94,22 +86,11 @@ private struct Restore {
         HornbeamError(.invalid, "schema \(schema) has no mirror to restore from: name the mirror's schema")
     }
 
-    /// Gives the file its name, durably; a link never replaces a file that has got the name meanwhile. File systems
-    /// without links have the name looked up before.
-    private func giveName() throws {
-        if link(partialPath, path) == 0 {
-            unlink(partialPath)
-        } else if errno == EEXIST || access(path, F_OK) == 0 || rename(partialPath, path) != 0 {
-            throw HornbeamError(.io, "\(path) can't be made: \(String(cString: strerror(errno)))")
-        }
-        try LinuxFile.syncDirectory(of: path)
-    }
-
     private mutating func fill(_ record: MirrorRecord) throws {
         var options = StoreOptions()
-        // Closing it makes all of it durable.
+        // The checkpoint at the end makes all of it durable.
         options.durability = .none
-        let store = try TreeStore.open(at: partialPath, options: options)
+        let store = try TreeStore.open(file: file, options: options)
         do {
             let schema = try makeTypes(record.description, in: store)
             for type in record.layout.types {
@@ -120,6 +101,9 @@ private struct Restore {
             for type in record.layout.types {
                 for relation in type.toMany { try copyLinks(relation, type, schema, into: store) }
             }
+            try store.checkpoint()
+            file.isNameless = false
+            try file.giveName()
         } catch {
             try? store.close()
             throw error
