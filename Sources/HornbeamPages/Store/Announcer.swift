@@ -11,6 +11,8 @@
 // pin, and finds it. A pin that is found late, or of a dead reader that the kernel has not cleared away yet, only
 // delays the reuse of pages. The beginning of a writer's life counts as telling: the state is the checkpoint's then,
 // and nothing is written (opening and closing a store leaves its file as it was), except where it must be recovered.
+// Readers find that state in the header. So it is written before this life's first header: that one can be read while it
+// is written through, and a power failure can still undo it.
 //
 // A durable commit's pages may still be in the writer's memory (see UnwrittenPages), and then the state can't be told.
 // As long as no reader has the file open nobody misses that; one that comes must see all that was acknowledged.
@@ -64,6 +66,8 @@ final class Announcer: @unchecked Sendable {
         var pinned = 0
         /// It is unknown which of the announced states others see: all are kept.
         var isUncertain = false
+        /// Whether this life has written a state where others look for it.
+        var hasTold = false
         /// Whether others know that there may be an untold one.
         var isArrearsLocked = false
         var hasBegun = false
@@ -137,6 +141,22 @@ final class Announcer: @unchecked Sendable {
         // Without the lock, which can't be had either, a process that opens the file now doesn't wait.
         if known.isUncertain { try? beginArrears(&known) }
         settleArrears(&known)
+    }
+
+    /// Writes the state that this life began with, unless a state was written already. Before the header of another
+    /// state is written: others would read it there while it can still be lost.
+    func tellBeginning(_ figures: PageStatistics) throws(StorageError) {
+        try known.withLock { (known) throws(StorageError) in
+            guard known.hasBegun, !known.hasTold, let state = known.told else { return }
+            known.newest.identity.sequence += 1
+            known.newest.transaction = state.transaction
+            known.newest.root = state.root
+            known.newest.note(figures)
+            known.isUncertain = true
+            try write(known.newest)
+            known.isUncertain = false
+            known.hasTold = true
+        }
     }
 
     /// Keeps a durable state that can't be announced yet, taking over one of its holds, and marks that for processes
@@ -219,6 +239,7 @@ final class Announcer: @unchecked Sendable {
         do throws(StorageError) {
             try write(known.newest)
             known.isUncertain = false
+            known.hasTold = true
         } catch {
             known.isUncertain = true
         }
@@ -301,6 +322,9 @@ extension PageStore {
 
     /// Whether other processes would have to wait for `catchUp`.
     var isInArrears: Bool { side.announcer?.isInArrears ?? false }
+
+    /// Announces the state that this life of the file began with, if none was announced yet.
+    func tellBeginning() throws(StorageError) { try side.announcer?.tellBeginning(told) }
 
     /// Announces the state of a checkpoint, which is pinned, to other processes. In the writer's turn, after
     /// `noteStatistics`.

@@ -107,6 +107,7 @@ extension CheckpointRun {
             if dirtyBytes + store.side.lateBytes >= Self.largeWriteBack { startWriteBack(file) }
             try plan.writeRing(file)
             for image in images { try image.write(to: file) }
+            try store.tellBeginning()
         } catch {
             if case .corrupt = error { return .failed(error) }
             return pipeline.hasFailed ? .failed(error) : .undone(error)
