@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 STRICT = -Xswiftc -warnings-as-errors
 SOURCES = Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources fuzz/Package.swift fuzz/Sources
 
-.PHONY: demo demo-mirror test build deps lint format bench bench-smoke bench-report bench-text counts counts-baseline crash hostile faults readers mirrors soak tsan asan outside fuzz install clean
+.PHONY: demo demo-mirror test docs build deps lint format bench bench-smoke bench-report bench-text counts counts-baseline crash hostile faults readers mirrors soak tsan asan outside fuzz install clean
 
 demo: deps
 	Scripts/make-demo-data.sh data/debian
@@ -26,6 +26,7 @@ test: deps lint
 	Scripts/install-dependencies.sh postgres
 	$(SWIFT) build --build-tests $(STRICT)
 	Scripts/run-tests.sh $(STRICT)
+	Scripts/make-docs.sh .build/debug .build/docs
 	Scripts/run-proof.sh .build/debug crash 20000
 	Scripts/run-proof.sh .build/debug hostile 50000
 	Scripts/run-proof.sh .build/debug faults 4000
@@ -33,6 +34,11 @@ test: deps lint
 	Scripts/install.sh .build/c-interface/prefix
 	PREFIX=$(CURDIR)/.build/c-interface/prefix Scripts/test-c-interface.sh
 	PREFIX=$(CURDIR)/.build/c-interface/prefix Scripts/test-outside.sh
+
+# The guides and the public API as a static site in .build/docs.
+docs: deps
+	$(SWIFT) build
+	Scripts/make-docs.sh .build/debug .build/docs
 
 # Power losses, failing calls and damaged files through the C interface: FACTOR times as many as in a test run.
 outside: deps

@@ -146,7 +146,9 @@ let package = Package(
         // The command: a library, so that tests can import it, and the file that starts it, in one folder.
         .target(
             name: "HornbeamCommand",
-            dependencies: ["HornbeamPostgres", "Hornbeam", "HornbeamText", "HornbeamTree", "HornbeamPages"],
+            dependencies: [
+                "HornbeamPostgres", "Hornbeam", "HornbeamText", "HornbeamTree", "HornbeamPages", "CHornbeam",
+            ],
             path: "Sources/hornbeam", exclude: ["main.swift"], swiftSettings: engineSettings),
         .executableTarget(
             name: "hornbeam", dependencies: ["HornbeamCommand"], path: "Sources/hornbeam",
@@ -199,7 +201,7 @@ let package = Package(
                 "HornbeamMapReduce", "HornbeamSecondaryIndexes", "HornbeamHandKept", "Hornbeam", "HornbeamFoundation",
                 "HornbeamTestSupport", "PublicModels", "store-worker",
             ],
-            swiftSettings: engineSettings),
+            exclude: ["StoredFiles"], swiftSettings: engineSettings),
         // PostgreSQL servers of the tests' own, and lives of a mirror beside them: for short tests and for long runs.
         .target(
             name: "PostgresTestSupport",

@@ -26,7 +26,7 @@ struct TidyTests {
         "HornbeamC": ["HornbeamPages", "HornbeamTree", "CHornbeam"],
         "hornbeam": [
             "HornbeamPages", "HornbeamTree", "HornbeamText", "HornbeamKeys", "Hornbeam", "HornbeamPostgres",
-            "HornbeamCommand",
+            "HornbeamCommand", "CHornbeam",
         ],
     ]
 
@@ -38,6 +38,19 @@ struct TidyTests {
             let second = file.lines.count > 1 ? file.lines[1] : ""
             #expect(second.hasPrefix("// "), "\(file.path): the second line says what the file is")
         }
+    }
+
+    @Test("The header's version is the changelog's newest")
+    func version() throws {
+        let header = try text(of: "Sources/CHornbeam/include/hornbeam.h")
+        let version = try #require(header.firstMatch(of: #/#define HB_VERSION "([0-9.]+)"/#)?.1)
+        let changelog = try text(of: "CHANGELOG.md")
+        let newest = try #require(changelog.firstMatch(of: #/\n## ([0-9.]+)/#)?.1)
+        #expect(version == newest)
+    }
+
+    private func text(of path: String) throws -> String {
+        try String(contentsOf: SourceFile.root.appendingPathComponent(path), encoding: .utf8)
     }
 
     @Test("No line is longer than 120 columns")

@@ -53,7 +53,7 @@ extern "C" {
 #endif
 
 /* The version of this header. hb_version() is that of the library. */
-#define HB_VERSION "0.1.0"
+#define HB_VERSION "0.2.0"
 
 typedef struct hb_store hb_store;
 typedef struct hb_txn hb_txn;

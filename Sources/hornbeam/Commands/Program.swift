@@ -2,12 +2,14 @@
 // The command `hornbeam`: finds the subcommand, runs it, turns errors into one line on standard error and an exit code.
 // Works on any store without the program that made it; commands that only look open it read-only.
 
+import CHornbeam
 import Glibc
 import Hornbeam
 import HornbeamPages
 
 package enum Program {
-    static let version = "0.1.0"
+    /// From the header of the C interface, as all else that tells it.
+    static let version = HB_VERSION
 
     /// In the order of help.
     static let commands: [CommandDeclaration] = [

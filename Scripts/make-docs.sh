@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Makes a static site of the guides and the public API by the toolchain's docc; a warning is an error. PRODUCTS is the
+# folder of a debug build, SITE is made anew. `python3 -m http.server -d SITE` shows it, from /documentation/hornbeam.
+#
+#     Scripts/make-docs.sh PRODUCTS SITE
+set -euo pipefail
+cd "$(dirname "$0")/.."
+products=$1 site=$2
+
+modules=(Hornbeam HornbeamEngine HornbeamStatements HornbeamMapReduce HornbeamSecondaryIndexes HornbeamHandKept
+    HornbeamPostgres)
+graphs=$(mktemp -d)
+trap 'rm -rf "$graphs"' EXIT
+
+options=(-I "$products/Modules" -Xcc "-fmodule-map-file=$products/CHornbeamShims.build/module.modulemap")
+for map in Sources/C*/module.modulemap; do options+=(-Xcc "-fmodule-map-file=$map"); done
+# Headers of system libraries that are not in /usr/include itself.
+for flag in $(pkg-config --cflags-only-I libpq); do options+=(-Xcc "$flag"); done
+
+target=$(uname -m)-unknown-linux-gnu
+for module in "${modules[@]}"; do
+    swift symbolgraph-extract -module-name "$module" -target "$target" "${options[@]}" -output-dir "$graphs" \
+        -minimum-access-level public
+done
+rm -rf "$site"
+docc convert Sources/Hornbeam/Hornbeam.docc --additional-symbol-graph-dir "$graphs" --output-path "$site" \
+    --transform-for-static-hosting --fallback-display-name Hornbeam --fallback-bundle-identifier hornbeam \
+    --warnings-as-errors
