@@ -29,7 +29,9 @@ public struct UntypedColumn: SecondaryColumn, Hashable {
     public let name: String
     public let type: ColumnType
 
-    /// - Parameter type: any but JSON and arrays, which have no order.
+    /// - Parameters:
+    ///   - name: any except `rowid`.
+    ///   - type: any but JSON and arrays, which have no order.
     public init(_ name: String, _ type: ColumnType) {
         self.name = name
         self.type = type.unwrapped

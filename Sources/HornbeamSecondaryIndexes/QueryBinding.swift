@@ -9,7 +9,9 @@
 
 extension SecondaryIndex {
     /// A query as text: `try idx.query("WHERE department = ? ORDER BY salary DESC", "marketing")`.
-    /// - Parameter arguments: for each `?` its value; an array is for `IN (?)`.
+    /// - Parameters:
+    ///   - text: the clauses that follow FROM in a statement, except HAVING.
+    ///   - arguments: for each `?` its value; an array is for `IN (?)`.
     public func query(_ text: String, _ arguments: any ColumnValue...) throws -> SecondaryQuery<Entity> {
         try query(try IndexQuery(text), arguments)
     }

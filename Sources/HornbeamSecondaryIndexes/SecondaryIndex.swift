@@ -80,6 +80,8 @@ public struct SecondaryIndex<Entity: EntityModelProtocol>: RegisteredIndex {
     let table: SecondaryTable
 
     /// - Parameters:
+    ///   - name: the name of the index, 1 to 200 bytes. No other registered index of the database may have it.
+    ///   - version: must change when `fill` does.
     ///   - columns: any names except `rowid`; at most 254 together with the orders.
     ///   - orders: orders by several columns, besides those of single columns: `WHERE department = ? ORDER BY salary`
     ///     reads one range of such an order.

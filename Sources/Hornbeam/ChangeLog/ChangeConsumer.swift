@@ -199,8 +199,10 @@ extension Database {
     ///
     /// Throws `.invalid` for a name that is empty or longer than 200 bytes, and for a bound below 1.
     /// - Parameters:
+    ///   - name: identifies the consumer in the file, 1 to 200 bytes in UTF-8.
+    ///   - types: the entity types whose changes are logged, at least one.
     ///   - links: whether changes of an entity's relations are reported too, as `.relinked`: for both entities, where
-    /// both sides declare the relation.
+    ///     both sides declare the relation.
     ///   - retention: maximum number of changes that are kept for it, nil for no bound.
     public func consumer(
         named name: String, of types: any EntityModelProtocol.Type..., links: Bool = false, retention: Int? = nil

@@ -57,6 +57,9 @@ public final class Database: Sendable {
     /// the number of entities where rows or indexes have to be made.
     ///
     /// - Parameters:
+    ///   - path: the path of the database file.
+    ///   - models: the entity types that the program uses. Types that they have relations to are added automatically.
+    ///   - options: durability, page size, whether the file is opened read-only, and more.
     ///   - migrations: in the order in which they were added to the program. Those that don't apply cost nothing.
     ///   - indexes: to be registered, each in a transaction of its own as by `register`, once the file fits the models:
     ///     if that fails, the file keeps the models' schema and the indexes before.
@@ -98,8 +101,11 @@ public final class Database: Sendable {
 
     /// A database without a file.
     /// - Parameters:
+    ///   - models: the entity types that the program uses. Types that they have relations to are added automatically.
     ///   - requiresRelations: as `Options.requiresRelations`.
     ///   - keepsDeleted: as `Options.keepsDeleted`.
+    ///   - migrations: only those made by `Migration.run` have an effect, because the database is new.
+    ///   - indexes: to be registered before the database is returned.
     public static func inMemory(
         models: any EntityModelProtocol.Type..., requiresRelations: Bool = false,
         keepsDeleted: DeletedRetention = .never, migrations: [Migration] = [], indexes: [any RegisteredIndex] = []

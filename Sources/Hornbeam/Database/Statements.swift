@@ -5,6 +5,7 @@ extension Statement {
     /// Returns all rows of the result. Throws `.invalid` for errors of names and of values, with the position in the
     /// text.
     /// - Parameters:
+    ///   - context: the transaction to read in.
     ///   - parameters: values of `?` and `?2`, in order.
     ///   - named: values of `$name` and `:name`.
     public func resolve(

@@ -85,7 +85,10 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
     /// Called when another entity is deleted whose relation has the rule `notify` and led to this one. It is called
     /// once that entity is gone with its links. It may change the value. If it returns true, the value is saved, in the
     /// same write.
-    /// - Parameter relation: the name of the relation in `source`.
+    /// - Parameters:
+    ///   - source: the deleted entity.
+    ///   - relation: the name of the relation in `source`.
+    ///   - context: the transaction of the deletion.
     mutating func didLoseLink<Source: EntityModelProtocol>(
         from source: Source, relation: String, in context: inout Context
     ) throws -> Bool

@@ -197,7 +197,11 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     /// The conditions of the indexes that have one, with the positions of these indexes in the description.
     private let conditions: [(place: Int, make: @Sendable () -> Predicate<Entity>)]
 
-    /// - Parameter shown: the properties that show the loaded entities of relations, in the order of `relations`.
+    /// - Parameters:
+    ///   - columns: the stored properties, the id first.
+    ///   - indexes: the indexes that the model declares.
+    ///   - relations: the relations that the model declares.
+    ///   - shown: the properties that show the loaded entities of relations, in the order of `relations`.
     public init(
         columns: [DeclaredColumn<Entity>], indexes: [DeclaredIndex<Entity>], relations: [DeclaredRelation<Entity>],
         shown: [PartialKeyPath<Entity>] = []

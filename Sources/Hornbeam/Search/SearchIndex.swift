@@ -20,8 +20,10 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
     private let properties: [SearchedProperty<Entity>]
     private let name: String?
 
-    /// - Parameter index: the name of the index, which is that of the property that declares it, if several are over
-    ///   these properties. If nil, it is the first index that has all entities, or else the first one.
+    /// - Parameters:
+    ///   - keyPaths: the properties of the index, in its order.
+    ///   - index: the name of the index, which is that of the property that declares it, if several are over these
+    ///     properties. If nil, it is the first index that has all entities, or else the first one.
     public init<each Text: SearchableText>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, using index: String? = nil
     ) {
@@ -107,7 +109,10 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
 
     /// Calls `body` with the words of the index, in the order of their UTF-8 bytes, until it returns false. Words of
     /// more than 200 bytes that begin alike come in any order. The body must not use the context.
-    /// - Parameter first: only words from this one on, which need not be in the index.
+    /// - Parameters:
+    ///   - first: only words from this one on, which need not be in the index.
+    ///   - context: the transaction to read in.
+    ///   - body: returns false to stop.
     public func forEachWord(
         from first: String = "", in context: Context, _ body: (Word) throws -> Bool
     ) throws {

@@ -23,6 +23,8 @@ public struct ArrayIndex<Entity: EntityModelProtocol>: RegisteredIndex {
     public let registration: IndexRegistration
 
     /// - Parameters:
+    ///   - name: the name of the index, 1 to 200 bytes. No other registered index of the database may have it.
+    ///   - path: the path from the entity to the array.
     ///   - expressions: the properties of an element that queries compare; none for the element itself.
     ///   - version: the version of expressions that aren't stored.
     public init<Element: Sendable, each Property: Sendable>(

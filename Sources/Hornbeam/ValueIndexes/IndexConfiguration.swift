@@ -26,7 +26,8 @@ public struct ValueIndexConfiguration: IndexConfiguration {
     /// - Parameters:
     ///   - expressions: the most significant first, with ` desc` after one for its reverse order.
     ///   - condition: comparisons of stored properties with values, IN, BETWEEN, IS VALUED and its like, `CONTAINS` and
-    ///     `ARRAY_CONTAINS`, joined by AND, OR and NOT.
+    ///     `ARRAY_CONTAINS`, joined by AND, OR and NOT. Nil for all entities.
+    ///   - collation: the order of stored texts. Any but `.binary` needs at least one such text among the properties.
     public init(_ expressions: [String], where condition: String? = nil, collation: TextCollation = .binary) {
         self.expressions = expressions
         self.condition = condition

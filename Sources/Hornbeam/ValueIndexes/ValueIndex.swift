@@ -32,10 +32,11 @@ public struct ValueIndex<Entity: EntityModelProtocol>: RegisteredIndex {
     public let registration: IndexRegistration
 
     /// - Parameters:
+    ///   - name: the name of the index, 1 to 200 bytes. No other registered index of the database may have it.
     ///   - keyPaths: stored properties of types with an order, `.desc` for the reverse one, or computed ones.
-    ///   - collation: of its properties that are stored texts; one at least must be.
-    ///   - condition: of the entities that have an entry; nil for all.
-    ///   - version: of computed properties.
+    ///   - collation: the order of stored texts. Any but `.binary` needs at least one such text among the properties.
+    ///   - condition: holds for the entities that have an entry; nil for all.
+    ///   - version: the version of computed properties.
     public init<each Property: Sendable>(
         _ name: String, _ keyPaths: repeat KeyPath<Entity, each Property>,
         collation: TextCollation = .binary, where condition: Predicate<Entity>? = nil, version: String = "1"

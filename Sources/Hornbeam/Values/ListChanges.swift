@@ -40,7 +40,9 @@ public struct ListChanges: Sendable, Equatable {
     public var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && moves.isEmpty && updates.isEmpty }
 
     /// Makes the new list from the old one, to which the changes must belong, and the new elements. O(n).
-    /// - Parameter element: the element at a position of the new list, asked for `insertions` and `updates` alone.
+    /// - Parameters:
+    ///   - old: the old list.
+    ///   - element: the element at a position of the new list, asked for `insertions` and `updates` alone.
     public func applied<Element>(
         to old: [Element], element: (_ position: Int) throws -> Element
     ) rethrows -> [Element] {

@@ -35,8 +35,11 @@ public struct Snippet: Sendable, Hashable {
     }
 
     /// The text with marks around the found words, and `ellipsis` where something was left out.
-    /// - Parameter escape: converts each piece of the text between marks: for HTML, a function that writes `&lt;` for
-    ///   `<`.
+    /// - Parameters:
+    ///   - start: the mark before each found word.
+    ///   - end: the mark after each found word.
+    ///   - ellipsis: stands before and after the passage where the text goes on.
+    ///   - escape: converts each piece of the text between marks: for HTML, a function that writes `&lt;` for `<`.
     public func marked(
         _ start: String = "**", _ end: String = "**", ellipsis: String = "…",
         escape: (Substring) -> String = { String($0) }

@@ -21,6 +21,7 @@ public struct MapEmitter<Value: ColumnValue>: ~Copyable {
 
     /// Adds a row. May be called any number of times, with equal keys too.
     /// - Parameters:
+    ///   - key: determines the position of the row in the index.
     ///   - value: stored with the key, so that it is read without the entity.
     ///   - link: the entity that the row points to, instead of the one it is emitted for.
     public mutating func callAsFunction(key: MapKey, value: Value? = nil, link: EntityLink? = nil) {

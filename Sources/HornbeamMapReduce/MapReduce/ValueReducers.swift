@@ -159,8 +159,10 @@ public struct ReduceFunction: Reducer {
     private let function: Function
 
     /// - Parameters:
-    ///   - name: another one for another function.
-    ///   - room: most bytes that a result is kept in.
+    ///   - name: identifies the function in the file; must change when the function does.
+    ///   - room: maximum number of bytes of a stored result, 0 to 250. Larger results aren't stored, and queries
+    ///     compute them from the rows.
+    ///   - function: computes a result from rows or, if `rereduce` is true, from earlier results.
     public init(_ name: String, room: Int = 60, _ function: @escaping Function) {
         self.name = "function.\(name)"
         self.room = room

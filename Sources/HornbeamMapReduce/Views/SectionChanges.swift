@@ -54,8 +54,10 @@ public struct SectionChanges: Sendable, Equatable {
 
     /// Makes the later list from the earlier one, which must be the list that these changes belong to, and the new
     /// rows. O(n).
-    /// - Parameter row: the row at a position of the later list; called for `insertions`, `updates` and the rows of
-    ///   `insertedSections` alone.
+    /// - Parameters:
+    ///   - old: the earlier list, an array of rows for each section.
+    ///   - row: the row at a position of the later list; called for `insertions`, `updates` and the rows of
+    ///     `insertedSections` alone.
     public func applied<Row>(
         to old: [[Row]], row: (_ place: ListPath) throws -> Row
     ) rethrows -> [[Row]] {

@@ -59,6 +59,8 @@ public struct View<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: Reg
     }
 
     /// - Parameters:
+    ///   - name: the name of the view, 1 to 200 bytes. No other registered index of the database may have it.
+    ///   - version: must change when one of the functions does.
     ///   - group: returns nil to leave the entity out.
     ///   - orders: the most significant first; none for the order of row ids.
     ///   - accepts: returns false to leave the entity out.

@@ -111,10 +111,13 @@ public final class PostgresMirror: Sendable {
 
     /// A mirror that isn't at work until `run`. Nothing is asked of the server yet.
     /// - Parameters:
+    ///   - database: the store to mirror, open for writing.
     ///   - name: of its consumer in the store, of 1 to 200 bytes. It stands for the mirror's place in the log: a mirror
     ///     in another schema needs another one.
     ///   - address: of the server, as libpq has it: `postgresql://user@host/database`, several hosts, a service.
     ///   - schema: in the server, of the mirror's own. It is made if it isn't there.
+    ///   - types: the entity types to mirror; all if omitted.
+    ///   - options: timeouts, indexes of the mirror's tables, and the number of changes that the store keeps.
     public init(
         of database: Database, named name: String, to address: String, schema: String = "hornbeam", types: Types = .all,
         options: Options = Options()

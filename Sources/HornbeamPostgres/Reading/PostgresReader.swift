@@ -47,6 +47,8 @@ public final class PostgresReader: Sendable {
     /// - Parameters:
     ///   - address: of the server, as libpq has it: `postgresql://user@host/database`, several hosts, a service.
     ///   - schema: that of the mirror.
+    ///   - models: the entity types to read.
+    ///   - options: the number of connections, at least 1, and the timeout, at least a second.
     public convenience init(
         _ address: String, schema: String = "hornbeam", models: any EntityModelProtocol.Type...,
         options: Options = Options()

@@ -33,7 +33,11 @@ extension Database {
     }
 
     /// Makes a store at `path` of a mirror's tables, for programs without models.
-    /// - Parameter progress: gets the number of entities so far and in all, now and then.
+    /// - Parameters:
+    ///   - path: the path of the new file. Throws `.invalid` if there is a file.
+    ///   - address: of the server, as libpq has it: `postgresql://user@host/database`, several hosts, a service.
+    ///   - schema: that of the mirror.
+    ///   - progress: gets the number of entities so far and in all, now and then.
     public static func restore(
         to path: String, from address: String, schema: String = "hornbeam",
         progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }

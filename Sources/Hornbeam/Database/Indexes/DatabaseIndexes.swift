@@ -17,7 +17,9 @@ extension Database {
     /// Several threads call the index's function at the same time. A write that the function begins throws `.invalid`.
     /// If it has another thread begin a write and waits for that, the write would wait for this transaction.
     ///
-    /// - Parameter progress: called now and then while entities are looked at. It throws to cancel.
+    /// - Parameters:
+    ///   - index: the index to register.
+    ///   - progress: called now and then while entities are looked at. It throws to cancel.
     public func register(_ index: some RegisteredIndex, progress: MigrationProgress.Handler? = nil) throws {
         try register(index.registration, progress: progress)
     }
@@ -200,7 +202,10 @@ extension Database {
 extension Database {
     /// Registers an index, and checks a sample of its rows if it was built before: 32 entities and 32 rows at most,
     /// spread over all. A sample proves nothing: `check` looks at everything.
-    /// - Parameter onDrift: the reaction if the code gives other rows than are stored.
+    /// - Parameters:
+    ///   - index: the index to register.
+    ///   - onDrift: the reaction if the code gives other rows than are stored.
+    ///   - progress: called now and then while entities are looked at. It throws to cancel.
     public func register(
         _ index: some RegisteredIndex, onDrift: DriftPolicy, progress: MigrationProgress.Handler? = nil
     ) throws {

@@ -14,7 +14,9 @@ extension Database {
     /// Throws `.invalid` if the model declares no index of this name, `.uniqueViolation` if two entities have the same
     /// key of a unique index, and `.corrupt` if rows, or the pages that lead to the old entries, can't be read:
     /// `hornbeam salvage` is for such a file.
-    /// - Parameter name: the name of the property that declares it.
+    ///
+    /// The name of an index is the name of the property that declares it. `progress` is called now and then during the
+    /// build. It throws to cancel.
     public func repair<Entity: EntityModelProtocol>(
         index name: String, of _: Entity.Type, progress: MigrationProgress.Handler? = nil
     ) throws {

@@ -233,7 +233,9 @@ extension Database {
 
     /// Registers an index as `register(inBackground:)` does, and waits for its end. Cancelling the task cancels the
     /// build.
-    /// - Parameter progress: called in the caller's task during the build; throws to cancel it.
+    /// - Parameters:
+    ///   - index: the index to register and build.
+    ///   - progress: called in the caller's task during the build; throws to cancel it.
     public func buildIndex(
         _ index: some RegisteredIndex, progress: (@Sendable (IndexBuild.Progress) throws -> Void)? = nil
     ) async throws {

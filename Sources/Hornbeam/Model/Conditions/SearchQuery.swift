@@ -50,7 +50,9 @@ extension SearchQuery {
     public static func all(_ queries: [Self]) -> Self { Self(.all, queries.map(\.reading.asPart)) }
 
     /// Finds the words in their order, next to each other, within one property.
-    /// - Parameter slop: maximum number of other words between them, in all.
+    /// - Parameters:
+    ///   - text: the words of the phrase.
+    ///   - slop: maximum number of other words between them, in all.
     public static func phrase(_ text: String, slop: Int = 0) -> Self { Self(.phrase(text, slop: slop)) }
 
     /// Finds words, phrases, prefixes, patterns and fuzzy words near each other within one property, in any order. The
@@ -71,6 +73,7 @@ extension SearchQuery {
     /// Finds words with a similar spelling. A letter too many, too few or another one is one edit, and so are two
     /// neighbours that have changed places.
     /// - Parameters:
+    ///   - word: the word to find.
     ///   - distance: maximum number of edits, up to 2. Nil is none for words of up to 2 letters, 1 for up to 5, else 2.
     ///   - prefixLength: number of letters at the head that must be right.
     public static func fuzzy(_ word: String, distance: Int? = nil, prefixLength: Int = 1) -> Self {
@@ -158,7 +161,10 @@ extension SearchQuery {
 
     /// Reads any text written into a search field. Parts that aren't correct are taken for words, and so is the name of
     /// a property that the search isn't over (`language:en` then is two words).
-    /// - Parameter isTyping: whether it is still being written. The last word then is the beginning of one.
+    /// - Parameters:
+    ///   - text: the text of the search field.
+    ///   - matching: whether one of several words without a sign is enough, or each must be there.
+    ///   - isTyping: whether it is still being written. The last word then is the beginning of one.
     public init(lenient text: String, matching: Matching = .any, isTyping: Bool = false) {
         let written = WrittenSearch(text: text, matchesAll: matching == .all, isTyping: isTyping)
         let query = written.query(over: Self.texts, names: Self.columnNames)

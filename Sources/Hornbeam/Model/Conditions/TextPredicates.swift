@@ -88,9 +88,12 @@ extension Predicate {
     /// it is the first declared index that has all of them among its own, else the first that has one of them. Without
     /// any index the analyzer is `.unicode(keepsAccents: true)`.
     ///
-    /// - Parameter index: the full-text index to use, by the name of the property which declares it, if several are
-    /// over these properties: one by stems and one by whole words, say. The search then has the words of this index,
-    /// and its scores. Throws `.invalid` when it runs if there is none of this name over all these properties.
+    /// - Parameters:
+    ///   - keyPaths: the stored properties to search.
+    ///   - text: the words to find; one of them is enough.
+    ///   - index: the full-text index to use, by the name of the property which declares it, if several are over these
+    ///     properties: one by stems and one by whole words, say. The search then has the words of this index, and its
+    ///     scores. Throws `.invalid` when it runs if there is none of this name over all these properties.
     public static func string<each Text: SearchableText>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, matches text: String, using index: String? = nil
     ) -> Self {
@@ -103,9 +106,12 @@ extension Predicate {
     /// Matches `query` in these properties, which it may name: by the same index, with words by the same analyzer and
     /// in the same order as above. Throws `.invalid` when it runs if it names others.
     /// - Parameters:
+    ///   - keyPaths: the stored properties to search.
+    ///   - query: the search, which may name only these properties.
     ///   - weights: how much words in each property count, in their order: from 0 to 1e9, and not all 0. Empty is 1 for
     ///     all.
-    ///   - index: as above.
+    ///   - index: the full-text index to use, by the name of the property which declares it. If nil, the properties
+    ///     determine the index.
     @_disfavoredOverload
     public static func string<each Text: SearchableText>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, matches query: SearchQuery<Entity>,

@@ -433,7 +433,9 @@ extension QueryList {
     /// Runs the query and returns the plan with its results. The query runs as by `resolve`, but without loading nested
     /// relations, and the work of each step is counted. A query over the rows of another one resolves that one first,
     /// and the counts are its own.
-    /// - Parameter run: `.analyze`, to tell it from `explain(in:)`, which runs nothing.
+    /// - Parameters:
+    ///   - run: `.analyze`, to tell it from `explain(in:)`, which runs nothing.
+    ///   - context: the transaction to read in.
     public func explain(_ run: PlanRun.Kind, in context: Context) throws -> PlanRun {
         let clock = ContinuousClock()
         let start = clock.now

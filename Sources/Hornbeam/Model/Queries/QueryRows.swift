@@ -173,7 +173,9 @@ extension QueryList {
     ///
     /// The query runs first, so `body` may write. Its changes are seen in entities that are read later: they are read a
     /// thousand at a time, and those that are deleted by then are left out.
-    /// - Parameter context: the query's own if omitted.
+    /// - Parameters:
+    ///   - context: the transaction to read in; the query's own if omitted.
+    ///   - body: called once for each entity.
     public func forEach(in context: Context? = nil, _ body: (Entity) throws -> Void) throws {
         let session = try (context ?? boundContext()).session
         let rows: [RowID] = try session.run { try self.rows($0) }
