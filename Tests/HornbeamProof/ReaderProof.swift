@@ -135,13 +135,13 @@ package final class ReaderProof: @unchecked Sendable {
 
     private func watch() {
         shared.beforeCall = { [unowned self] in call(isBefore: true) }
-        shared.aroundPin = { [unowned self] in writeMeanwhile() }
+        shared.duringChoice = { [unowned self] in writeMeanwhile() }
         disk.whenCalled = { [unowned self] _ in call(isBefore: false) }
     }
 
     private func unwatch() {
         shared.beforeCall = nil
-        shared.aroundPin = nil
+        shared.duringChoice = nil
         disk.whenCalled = nil
     }
 
@@ -158,7 +158,7 @@ package final class ReaderProof: @unchecked Sendable {
         }
     }
 
-    /// A reader has chosen its state and pins it: the writer continues just then.
+    /// A reader chooses its state and pins it: the writer continues just then.
     private func writeMeanwhile() {
         guard failure == nil, isWriterIdle, !isWriting, random.oneIn(3), let store else { return }
         isWriting = true

@@ -32,7 +32,7 @@ package final class SimulatedProcess: SharedFile {
 
         private struct Hooks {
             var beforeCall: (@Sendable () -> Void)?
-            var aroundPin: (@Sendable () -> Void)?
+            var duringChoice: (@Sendable () -> Void)?
         }
 
         package init() {
@@ -48,10 +48,11 @@ package final class SimulatedProcess: SharedFile {
             set { hooks.withLock { $0.beforeCall = newValue } }
         }
 
-        /// Called before and after a reader pins a state.
-        package var aroundPin: (@Sendable () -> Void)? {
-            get { hooks.withLock { $0.aroundPin } }
-            set { hooks.withLock { $0.aroundPin = newValue } }
+        /// Called while a reader chooses a state: before it reads a header slot or the shared root, and before and
+        /// after it pins the state.
+        package var duringChoice: (@Sendable () -> Void)? {
+            get { hooks.withLock { $0.duringChoice } }
+            set { hooks.withLock { $0.duringChoice = newValue } }
         }
 
         fileprivate func lockCalls(of life: Life) -> LockCalls {
@@ -61,8 +62,8 @@ package final class SimulatedProcess: SharedFile {
                 guard mode == .shared, start >= FileLocks.readers else {
                     return LockCalls.system.set(descriptor, mode, start, count)
                 }
-                aroundPin?()
-                defer { aroundPin?() }
+                duringChoice?()
+                defer { duringChoice?() }
                 return LockCalls.system.set(descriptor, mode, start, count)
             }
             return calls
@@ -95,6 +96,8 @@ package final class SimulatedProcess: SharedFile {
     package func close() { locks.releaseAll() }
 
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) {
+        let isOfHeader = offset < 3 * UInt64(DiskImage.sectorSize)
+        if !canWrite, isOfHeader { shared.duringChoice?() }
         try disk.read(into: buffer, at: offset)
     }
 

@@ -11,8 +11,9 @@
 // pin, and finds it. A pin that is found late, or of a dead reader that the kernel has not cleared away yet, only
 // delays the reuse of pages. The beginning of a writer's life counts as telling: the state is the checkpoint's then,
 // and nothing is written (opening and closing a store leaves its file as it was), except where it must be recovered.
-// Readers find that state in the header. So it is written before this life's first header: that one can be read while it
-// is written through, and a power failure can still undo it.
+// Readers find that state in the header. Two rules follow. A header can be read before it is durable, so the writer
+// writes the state before its first header. And a reader that doesn't look during this life goes by the word of the
+// former one, so the writer writes the state at once if that word is another state.
 //
 // A durable commit's pages may still be in the writer's memory (see UnwrittenPages), and then the state can't be told.
 // As long as no reader has the file open nobody misses that; one that comes must see all that was acknowledged.
@@ -97,8 +98,17 @@ final class Announcer: @unchecked Sendable {
     /// newest state, the journal none. In the writer's turn, before the store is shared.
     func begin(_ side: WriterSide, isWhole: Bool) throws(StorageError) {
         let state = side.tip
+        let mustTell = isWhole ? try !isToldAlready(state) : false
         try known.withLock { (known) throws(StorageError) in
-            if !isWhole { try write(known.newest) }
+            if mustTell {
+                known.newest.fileSectors = side.header.fileSectors
+                known.newest.checkpoint = side.header.checkpoint
+                known.newest.identity.sequence = 1
+                known.newest.transaction = state.transaction
+                known.newest.root = state.root
+                known.hasTold = true
+            }
+            if mustTell || !isWhole { try write(known.newest) }
             try neighbours.begin(life: known.newest.identity.life)
             known.hasBegun = true
             guard isWhole else { return }
@@ -114,6 +124,14 @@ final class Announcer: @unchecked Sendable {
             inheritance = Inheritance(pins: pins, checkpoint: side.header.transaction, sectors: sectors)
         }
         neighbours.hasBegun()
+    }
+
+    /// Whether the last state that was told in this file is this one, or none was. Otherwise a reader of the life before
+    /// could go on with that one, should this life end before the reader looks again: it would find the same word.
+    private func isToldAlready(_ state: PublishedState) throws(StorageError) -> Bool {
+        let reader = FileReader(file, mapping: nil)
+        if try SharedRoot.identity(reader) == SharedRoot.Identity(life: 0, sequence: 0) { return true }
+        return try SharedRoot.read(reader)?.transaction == state.transaction
     }
 
     /// Announces a durable state, and takes over one of its holds. The state is kept until another one is announced and
@@ -143,11 +161,11 @@ final class Announcer: @unchecked Sendable {
         settleArrears(&known)
     }
 
-    /// Writes the state that this life began with, unless a state was written already. Before the header of another
-    /// state is written: others would read it there while it can still be lost.
+    /// Writes the newest state that others know of, unless it certainly is written. Before the header of another state
+    /// is: others would read that one there while it can still be lost.
     func tellBeginning(_ figures: PageStatistics) throws(StorageError) {
         try known.withLock { (known) throws(StorageError) in
-            guard known.hasBegun, !known.hasTold, let state = known.told else { return }
+            guard known.hasBegun, !known.hasTold || known.isUncertain, let state = known.told else { return }
             known.newest.identity.sequence += 1
             known.newest.transaction = state.transaction
             known.newest.root = state.root
@@ -156,6 +174,7 @@ final class Announcer: @unchecked Sendable {
             try write(known.newest)
             known.isUncertain = false
             known.hasTold = true
+            settleArrears(&known)
         }
     }
 
@@ -323,7 +342,7 @@ extension PageStore {
     /// Whether other processes would have to wait for `catchUp`.
     var isInArrears: Bool { side.announcer?.isInArrears ?? false }
 
-    /// Announces the state that this life of the file began with, if none was announced yet.
+    /// Announces the state that this life of the file began with, if no state was written yet.
     func tellBeginning() throws(StorageError) { try side.announcer?.tellBeginning(told) }
 
     /// Announces the state of a checkpoint, which is pinned, to other processes. In the writer's turn, after

@@ -4,7 +4,8 @@
 //
 //   what lives                      the newest state is
 //   a writer that has told one      in the shared root, unless it is in arrears: then there will be a newer one
-//   a writer that has told none     the checkpoint's, unless it is recovering: then there will be one in a moment
+//   a writer that has told none     the checkpoint's, unless it is recovering: then there will be one in a moment.
+//                                   Its first header comes after its first word
 //   nobody, the file was closed     the checkpoint's
 //   nobody, the file was not        found by recovering the file first, which needs the right to write
 //
@@ -246,16 +247,21 @@ final class Follower: Sendable {
     private func look(_ isOpening: Bool) throws(StorageError) -> Look {
         // Before the told state is read: it was up to date when this was answered.
         if isOpening, try file.locks.isInArrears() { return .inArrears }
+        // Read before all else: whatever is told meanwhile, the state found here then isn't the newest any more.
+        let identity = try SharedRoot.identity(reader)
         let life = try file.locks.life()
-        if let told = try told, let life, told.identity.life == life {
+        let told = try self.told
+        if let told, let life, told.identity.life == life {
             return told.hasState ? .state(Found(root: told, life: life, header: nil)) : .opening
         }
+        // The writer is just telling its first state.
+        if told == nil, let life, identity.life == life { return .opening }
         // With the gate closed a writer without a life can only be about to end.
         if life == nil, try file.locks.isWritten() { return .opening }
         let header = try PageStore.readHeader(file)
         // A living writer would have told of the records in the journal if they were durable.
         if life == nil, try PageStore.hasRecords(header, file) { return .notRecovered }
-        var root = SharedRoot(identity: try SharedRoot.identity(reader))
+        var root = SharedRoot(identity: identity)
         root.transaction = header.transaction
         root.root = header.root
         root.fileSectors = try file.size() >> FileFormat.sectorShift

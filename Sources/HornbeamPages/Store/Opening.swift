@@ -182,9 +182,27 @@ extension PageStore {
     }
 
     /// The newest of the slots. An unreadable slot counts as damaged; if the other one is no help, its error is thrown.
+    ///
+    /// Beside a writer a slot is only right for the size that the file has then: if that changes, both are read again.
     static func readHeader(_ file: any StoreFile) throws(StorageError) -> HeaderSlot {
+        var size = try file.size()
+        while true {
+            let (slots, failure) = readSlots(file, size: size)
+            let former = size
+            size = try file.size()
+            if size != former { continue }
+            do throws(StorageError) {
+                return try HeaderSlot.choose(slots, path: file.path, fileBytes: size)
+            } catch {
+                throw failure ?? error
+            }
+        }
+    }
+
+    private static func readSlots(
+        _ file: any StoreFile, size: UInt64
+    ) -> (slots: [HeaderSlot.Reading], failure: StorageError?) {
         let reader = FileReader(file, mapping: nil)
-        let size = try file.size()
         var slots: [HeaderSlot.Reading] = []
         var failure: StorageError?
         for slot in 0..<FileFormat.headerSlotCount {
@@ -200,11 +218,7 @@ extension PageStore {
                 failure = error
             }
         }
-        do throws(StorageError) {
-            return try HeaderSlot.choose(slots, path: file.path, fileBytes: size)
-        } catch {
-            throw failure ?? error
-        }
+        return (slots, failure)
     }
 }
 

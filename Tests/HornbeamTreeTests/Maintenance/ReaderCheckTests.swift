@@ -83,7 +83,7 @@ struct ReaderCheckTests {
     func meanwhile() throws {
         let reader = try reader()
         let isDone = Once()
-        shared.aroundPin = { [self] in
+        shared.duringChoice = { [self] in
             guard isDone.isFirst() else { return }
             do {
                 let writer = try writer()
@@ -93,7 +93,7 @@ struct ReaderCheckTests {
                 Issue.record("\(error)")
             }
         }
-        defer { shared.aroundPin = nil }
+        defer { shared.duringChoice = nil }
         try expectSound(reader)
     }
 

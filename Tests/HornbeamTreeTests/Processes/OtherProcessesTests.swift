@@ -6,7 +6,6 @@ import Foundation
 import Glibc
 import HornbeamPages
 import HornbeamTestSupport
-import Synchronization
 import Testing
 
 @testable import HornbeamTree
@@ -55,46 +54,6 @@ struct OtherProcessesTests {
         // Closing makes everything durable.
         #expect(try reader.ask("begin") == "\(first + 16)")
         #expect(try reader.ask("sum") == Self.total)
-    }
-
-    @Test("never see a state whose checkpoint a power failure can still undo")
-    func headerUnderWay() throws {
-        let disk = try SimulatedDisk()
-        let shared = SimulatedProcess.Shared()
-        var (options, reading) = (StoreOptions.withLargeRing, StoreOptions.withLargeRing)
-        options.durability = .none
-        reading.readOnly = true
-        for number: UInt8 in 1...3 {
-            // Each life's first state that is told to others is that of its checkpoint.
-            let store = try TreeStore.open(
-                file: try SimulatedProcess(on: disk, shared, options: options), options: options)
-            let write = try store.beginWrite()
-            let tree = try #require(try write.tree("t", create: true))
-            try write.put(tree, [number], [number])
-            try write.commit()
-            let looks = Atomic(0)
-            disk.whenCalled = { [options, reading] disk in
-                #expect(throws: Never.self) {
-                    let process = try SimulatedProcess(on: disk, shared, options: reading)
-                    let reader = try TreeStore.follow(process, options: reading)
-                    let read = try reader.beginRead()
-                    let seen = read.version
-                    read.abort()
-                    try reader.close()
-                    for seed in UInt64(0)..<8 {
-                        let image = disk.image(after: PowerLoss(seed: seed))
-                        let left = try TreeStore.open(file: try SimulatedDisk(image), options: options)
-                        #expect(left.statistics.transaction >= seen, "call \(disk.calls), seed \(seed)")
-                        try left.close()
-                    }
-                    looks.add(1, ordering: .relaxed)
-                }
-            }
-            try store.checkpoint()
-            disk.whenCalled = nil
-            #expect(looks.load(ordering: .relaxed) > 3)
-            try store.close()
-        }
     }
 
     @Test("report the same space in use as the writer that closed the file")

@@ -3,7 +3,8 @@
 //
 //   1 begin    in the turn: no commit is pending; new places for changed space pages, and for the journal if it grows
 //              (may run out of space: undone); the space pages' bytes; the state is pinned
-//   2 write    without the turn: pages that are in memory alone, space pages, zeros for a new ring
+//   2 write    without the turn: pages that are in memory alone, space pages, zeros for a new ring; the first state for
+//              readers in other processes, if none was told (see Announcer)
 //   3 sync     all that the new header will reach is durable
 //   4 header   slot 0 through, slot 1 through
 //   5 end      in the turn: the former pin goes, what only the former checkpoint reached is free, and so is the

@@ -17,8 +17,9 @@ extension PageStore {
             }
             return
         }
-        try side.announcer?.begin(side, isWhole: chain.isEmpty)
+        // The newer slot may not be durable; readers wait until the life begins.
         try renewStaleSlots()
+        try side.announcer?.begin(side, isWhole: chain.isEmpty)
         if chain.isEmpty && tail == .clean {
             pipeline.setJournal(JournalWriter(after: side.header))
             if isMarked { pipeline.takeMarkBack(of: side.header) }
