@@ -15,7 +15,10 @@ package func exportedEntities(of database: Database) throws -> [String: [String]
                 let rows = try JSONRows(type, core: core)
                 var found: [String] = []
                 try core.store(type).forEachRow { rowID, row in
-                    guard case .object(let members) = try JSONParser.parse(rows.line(rowID, row)) else { return false }
+                    let line = try rows.line(rowID, row)
+                    guard case .object(let members) = try JSONParser.parse(line) else {
+                        throw PostgresServerError("no object: \(line)")
+                    }
                     found.append(JSONNode.object(members.sorted { $0.name < $1.name }).text)
                     return true
                 }

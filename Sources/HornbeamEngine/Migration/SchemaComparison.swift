@@ -255,7 +255,7 @@ enum SchemaComparison {
     }
 
     private static func validate(_ type: EntityDescription, isDeclared: Bool) throws(HornbeamError) {
-        guard !type.name.isEmpty, !type.name.contains(":") else {
+        guard !type.name.isEmpty, !type.name.utf8.contains(UInt8(ascii: ":")) else {
             throw mismatch("“\(type.name)” can't be the name of an entity type: it is empty or has a colon")
         }
         guard let id = type.columns.first, id.type.isOrdered, !id.type.isOptional else {

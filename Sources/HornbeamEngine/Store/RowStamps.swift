@@ -65,8 +65,9 @@ extension EntityStore {
         row.setDouble(Self.now, column)
     }
 
-    /// In whole microseconds: other systems have no finer times.
-    private static var now: Double { (Date().timeIntervalSinceReferenceDate * 1e6).rounded() / 1e6 }
+    /// In whole microseconds, because other systems have no finer times; rounded up, so that a save is never before a
+    /// time that the program has looked at before it.
+    private static var now: Double { (Date().timeIntervalSinceReferenceDate * 1e6).rounded(.up) / 1e6 }
 
     /// The row with the time of its first save and the number of its changes, if its type keeps these. A new row from
     /// another store keeps its own.

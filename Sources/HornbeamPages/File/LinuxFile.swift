@@ -201,7 +201,8 @@ extension LinuxFile {
     }
 
     package static func directory(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
+        // Bytes, because a slash and an accent behind it are one character of Swift's.
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 

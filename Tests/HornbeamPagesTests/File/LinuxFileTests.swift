@@ -22,6 +22,14 @@ struct LinuxFileTests {
         return try PageStore.open(path: path, options: options, structure: Toy.structure, replay: Toy.replay)
     }
 
+    @Test("lies in the folder before its last slash, whatever accents follow that")
+    func directory() {
+        #expect(LinuxFile.directory(of: "store") == ".")
+        #expect(LinuxFile.directory(of: "/store") == "/")
+        #expect(LinuxFile.directory(of: "a/b/store") == "a/b")
+        #expect(LinuxFile.directory(of: "a/b/\u{301}x") == "a/b")
+    }
+
     @Test("is created, holds the committed data, and is alone in its folder")
     func life() throws {
         let store = try open()

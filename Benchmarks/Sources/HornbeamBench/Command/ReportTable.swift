@@ -93,8 +93,11 @@ extension Report {
         var rows = [["workload", "operations/s", "p50", "p99", "libpq p50", "times as long"]]
         for (workload, _) in mirrorWorkloads {
             guard let ours = speed(workload, HornbeamEngine.name) else { continue }
-            let figure = figures(workload, HornbeamEngine.name).last
-            var row = ["`\(workload)`", number(ours.median), time(figure?.latency?.p50), time(figure?.latency?.p99)]
+            let late = median(workload, HornbeamEngine.name) { $0.latency.map { Double($0.p99) } }
+            var row = [
+                "`\(workload)`", number(ours.median), time(latency(workload, HornbeamEngine.name)),
+                time(late.map { UInt64($0) }),
+            ]
             if let median = latency(workload, HornbeamEngine.name), let theirs = latency(workload, "libpq") {
                 row += [time(theirs), String(format: "%.2f", Double(median) / Double(theirs))]
             } else {
