@@ -210,7 +210,7 @@ extension ValueIndexDefinition.Component {
         case .property(let name, let isDescending): isDescending ? "\(name) desc" : name
         case .expression(let expression, let isDescending):
             isDescending ? "\(expression.text) desc" : expression.text
-        case .computed(let component, _): component.label
+        case .computed(let component, let isDescending): isDescending ? "\(component.label) desc" : component.label
         }
     }
 

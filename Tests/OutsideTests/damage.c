@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged files: twenty kinds of damage to stores that were closed, killed, or cut by a power loss before. Each is opened
+// Damaged files: many kinds of damage to stores that were closed, killed, or cut by a power loss before. Each is opened
 // and read whole in a child: it may give errors, never a wrong answer, a signal or a hang.
 
 #define _GNU_SOURCE

@@ -15,7 +15,7 @@ public struct Plan: Sendable, Hashable {
         case idOrder(entries: Int, reversed: Bool)
         /// Rows looked up by their ids.
         case ids(count: Int)
-        /// Ranges of an index; `entries` is exact, of a list of more than 1,000 values an estimate.
+        /// Ranges of an index; `entries` is exact, of a list of more than 64 values an estimate.
         case index(name: String, ranges: Int, entries: Int, reversed: Bool)
         /// The targets of a relation.
         case relation(name: String, targets: Int)

@@ -126,8 +126,8 @@ final class Announcer: @unchecked Sendable {
         neighbours.hasBegun()
     }
 
-    /// Whether the last state that was told in this file is this one, or none was. Otherwise a reader of the life before
-    /// could go on with that one, should this life end before the reader looks again: it would find the same word.
+    /// Whether the last state that was told in this file is this one, or none was. Otherwise a reader of the life
+    /// before could go on with the other one, should this life end before the reader looks again.
     private func isToldAlready(_ state: PublishedState) throws(StorageError) -> Bool {
         let reader = FileReader(file, mapping: nil)
         if try SharedRoot.identity(reader) == SharedRoot.Identity(life: 0, sequence: 0) { return true }

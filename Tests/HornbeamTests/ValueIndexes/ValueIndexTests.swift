@@ -158,6 +158,21 @@ struct ValueIndexTests {
         #expect(try database.results(IndexedThing.filter(\.lowerName == "a")).map(\.id) == [1])
     }
 
+    @Test("another direction of a computed value has the index built anew")
+    func directions() throws {
+        let database = try Database.inMemory(models: IndexedThing.self)
+        try database.write { (context) throws in
+            for (id, name) in [(1, "A"), (2, "C"), (3, "B")] { try IndexedThing(id: id, name: name).save(to: &context) }
+        }
+        try database.createIndex(ValueIndex("lower", \IndexedThing.lowerName.desc, version: "1"))
+        #expect(throws: HornbeamError.self) {
+            try database.createIndex(ValueIndex("lower", \IndexedThing.lowerName, version: "1"))
+        }
+        try database.register(ValueIndex("lower", \IndexedThing.lowerName, version: "1"))
+        #expect(try database.results(IndexedThing.query().sorted(by: \.lowerName)).map(\.id) == [1, 3, 2])
+        #expect(try database.results(IndexedThing.query().sorted(by: \.lowerName.desc)).map(\.id) == [2, 3, 1])
+    }
+
     @Test("a condition is read from the file as it was written", .seeded)
     func conditions() throws {
         let type = IndexedThing.entityShape.description
