@@ -37,7 +37,7 @@ package struct Latencies {
         return result
     }
 
-    /// The same for asynchronous work.
+    /// Times one piece of asynchronous work.
     package mutating func timed<Result: Sendable>(_ body: () async throws -> Result) async rethrows -> Result {
         let start = nanoseconds()
         let result = try await body()

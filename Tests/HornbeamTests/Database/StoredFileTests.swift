@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that released versions have written open, keep their content and can be changed: Docs/file-format.md promises
-// it for all versions 0.x from 0.2.0 on. `HORNBEAM_STORE_FILES=1 swift test --filter StoredFileTests` writes those of
-// this version; a file that is there already is a release's, and stays.
+// Files that earlier versions have written open, keep their content and can be changed: Docs/public-api.md promises it
+// for all released versions. `HORNBEAM_STORE_FILES=1 swift test --filter StoredFileTests` writes those of this version
+// where there are none: delete them before, if the format changes before the release.
 
 import Foundation
 import Hornbeam

@@ -65,7 +65,7 @@ let mirrorWorkloads: [(name: String, summary: String)] = [
     ("mirror-changes", "packages saved, 500 in a transaction, until all are in PostgreSQL"),
     ("mirror-save-beside", "a package saved in a durable transaction of its own, beside a mirror that follows"),
     ("mirror-reach", "such a save until it is in PostgreSQL"),
-    ("mirror-reach-standbys", "the same with two standbys, one of which must have it too"),
+    ("mirror-reach-standbys", "such a save until PostgreSQL and one of its two standbys have it"),
     ("mirror-get", "a package read by its id from one state of the mirror, in turns with libpq"),
     ("mirror-list", "20 packages of a section by size, in turns with libpq"),
     ("mirror-get-await", "a package read by its id, awaited on its own"),
