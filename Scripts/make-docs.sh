@@ -7,6 +7,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 products=$1 site=$2
+# The toolchain's, wherever a link to its swift lies.
+tools=$(dirname "$(realpath "$(command -v "${SWIFT:-swift}")")")
 
 modules=(Hornbeam HornbeamEngine HornbeamStatements HornbeamMapReduce HornbeamSecondaryIndexes HornbeamHandKept
     HornbeamPostgres)
@@ -20,10 +22,10 @@ for flag in $(pkg-config --cflags-only-I libpq); do options+=(-Xcc "$flag"); don
 
 target=$(uname -m)-unknown-linux-gnu
 for module in "${modules[@]}"; do
-    swift symbolgraph-extract -module-name "$module" -target "$target" "${options[@]}" -output-dir "$graphs" \
+    "$tools/swift-symbolgraph-extract" -module-name "$module" -target "$target" "${options[@]}" -output-dir "$graphs" \
         -minimum-access-level public
 done
 rm -rf "$site"
-docc convert Sources/Hornbeam/Hornbeam.docc --additional-symbol-graph-dir "$graphs" --output-path "$site" \
+"$tools/docc" convert Sources/Hornbeam/Hornbeam.docc --additional-symbol-graph-dir "$graphs" --output-path "$site" \
     --transform-for-static-hosting --fallback-display-name Hornbeam --fallback-bundle-identifier hornbeam \
     --warnings-as-errors
