@@ -161,11 +161,11 @@ final class Announcer: @unchecked Sendable {
         settleArrears(&known)
     }
 
-    /// Writes the newest state that others know of, unless it certainly is written. Before the header of another state
-    /// is: others would read that one there while it can still be lost.
+    /// Writes the state that others know of, unless this life has written one. Before the header of another state is
+    /// written: others would read that one there while it can still be lost.
     func tellBeginning(_ figures: PageStatistics) throws(StorageError) {
         try known.withLock { (known) throws(StorageError) in
-            guard known.hasBegun, !known.hasTold || known.isUncertain, let state = known.told else { return }
+            guard known.hasBegun, !known.hasTold, let state = known.told else { return }
             known.newest.identity.sequence += 1
             known.newest.transaction = state.transaction
             known.newest.root = state.root
