@@ -100,7 +100,7 @@ package struct DiskImage: Sendable {
         }
     }
 
-    /// The same content with only a base: cheaper to copy.
+    /// A copy whose content is all in the base, which is cheaper to copy.
     package func flattened() -> DiskImage { DiskImage(bytes) }
 
     /// Copies the content to memory of at least its size.

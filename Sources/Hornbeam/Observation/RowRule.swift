@@ -119,7 +119,7 @@ struct RowProbe {
     fileprivate var places: LinkPlaces?
     /// The column with the time when the row was saved. Saving a row again as it was doesn't change a query's result.
     fileprivate let updatedAt: Int?
-    /// The same column, unless the filter or the order uses it.
+    /// `updatedAt`, or nil if the filter or the order uses that column: then its changes count.
     let ignored: Int?
 
     func accepts(_ row: RowID, _ reader: RowReader) throws -> Bool { try filter.accepts(row, reader) }

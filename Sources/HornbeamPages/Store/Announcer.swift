@@ -104,8 +104,7 @@ final class Announcer: @unchecked Sendable {
                 known.newest.fileSectors = side.header.fileSectors
                 known.newest.checkpoint = side.header.checkpoint
                 known.newest.identity.sequence = 1
-                known.newest.transaction = state.transaction
-                known.newest.root = state.root
+                known.newest.name(state)
                 known.hasTold = true
             }
             if mustTell || !isWhole { try write(known.newest) }
@@ -152,8 +151,7 @@ final class Announcer: @unchecked Sendable {
             untold.letGo()
             known.untold = nil
         }
-        known.newest.transaction = state.transaction
-        known.newest.root = state.root
+        known.newest.name(state)
         known.newest.note(figures)
         repeatNewest(&known)
         // Without the lock, which can't be had either, a process that opens the file now doesn't wait.
@@ -167,8 +165,7 @@ final class Announcer: @unchecked Sendable {
         try known.withLock { (known) throws(StorageError) in
             guard known.hasBegun, !known.hasTold, let state = known.told else { return }
             known.newest.identity.sequence += 1
-            known.newest.transaction = state.transaction
-            known.newest.root = state.root
+            known.newest.name(state)
             known.newest.note(figures)
             known.isUncertain = true
             try write(known.newest)
@@ -358,6 +355,11 @@ extension PageStore {
 }
 
 extension SharedRoot {
+    fileprivate mutating func name(_ state: PublishedState) {
+        transaction = state.transaction
+        root = state.root
+    }
+
     /// The sizes that go with the state.
     fileprivate mutating func note(_ figures: PageStatistics) {
         fileSectors = figures.fileBytes >> FileFormat.sectorShift

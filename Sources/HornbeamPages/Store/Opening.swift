@@ -186,11 +186,14 @@ extension PageStore {
     /// Beside a writer a slot is only right for the size that the file has then: if that changes, both are read again.
     static func readHeader(_ file: any StoreFile) throws(StorageError) -> HeaderSlot {
         var size = try file.size()
+        var attemptsLeft = 1000
         while true {
             let (slots, failure) = readSlots(file, size: size)
             let former = size
             size = try file.size()
-            if size != former { continue }
+            // Whoever changes the size all the time is no writer: then the last look counts.
+            attemptsLeft -= 1
+            if size != former, attemptsLeft > 0 { continue }
             do throws(StorageError) {
                 return try HeaderSlot.choose(slots, path: file.path, fileBytes: size)
             } catch {

@@ -152,7 +152,7 @@ struct CrashTests {
                 #expect(throws: StorageError.self, "\(comment)") { try store.checkpoint() }
                 #expect(disk.calls == calls, "\(comment): a failed store must not write")
             } else {
-                // The same store continues: at most the step with the fault is missing.
+                // This store continues: at most the step with the fault is missing.
                 #expect(script.errors.count <= 1, "\(comment): \(script.errors)")
                 try Toy.expectSound(store)
             }

@@ -46,7 +46,7 @@ struct Relogged {
     @Relationship(deleteRule: .cascade) var labels: [LoggedTag]?
 }
 
-/// The same entity under a third name.
+/// A logged entity under its third name.
 @EntityModel
 struct LoggedThrice {
     @Unique<Self>(\.code, collisions: .replace) private var byCode
@@ -57,7 +57,7 @@ struct LoggedThrice {
     @Relationship(deleteRule: .cascade) var labels: [LoggedTag]?
 }
 
-/// The same entity with another property.
+/// A logged entity with one more property.
 @EntityModel
 struct Weighed {
     @Unique<Self>(\.code, collisions: .replace) private var byCode

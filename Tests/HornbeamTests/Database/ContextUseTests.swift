@@ -121,7 +121,7 @@ struct OwnContextTests {
                 #expect(throws: HornbeamError.self) { try Tick(id: 2).save(to: &copy) }
                 #expect(throws: HornbeamError.self) { try copy.transaction { _ in } }
             }
-            // The same thread continues, also with its earlier work.
+            // This thread continues, also with its earlier work.
             try Tick(id: 3, note: "b").save(to: &context)
             #expect(try own.ids(Tick.self) == [1, 3])
         }

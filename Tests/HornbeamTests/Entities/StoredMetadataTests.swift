@@ -21,7 +21,7 @@ struct Revised: Equatable {
     var name = ""
 }
 
-/// The same entity under another name, with another property.
+/// A `Revised` of a later program: another name, another property.
 @EntityModel
 struct Reshaped {
     static let storedMetadata: [Metadata] = [.createdAt, .version]
@@ -33,7 +33,7 @@ struct Reshaped {
     var weight = 5
 }
 
-/// The same entity before it kept metadata.
+/// A `Revised` of an earlier program, which kept no metadata.
 @EntityModel
 struct Unrevised {
     let id: Int

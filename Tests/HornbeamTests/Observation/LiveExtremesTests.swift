@@ -33,7 +33,7 @@ private struct Member {
     var text: String
 }
 
-/// The same entity without an index.
+/// An entity with the same properties and no index.
 @EntityModel
 private struct Visitor {
     let id: Int

@@ -21,7 +21,7 @@ private struct Order {
     var isPaid: Bool
 }
 
-/// The same entity without an index.
+/// An entity with the same properties and no index.
 @EntityModel
 private struct PlainOrder {
     let id: Int

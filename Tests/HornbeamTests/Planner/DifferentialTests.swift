@@ -56,7 +56,7 @@ private struct Naive {
             guard case .column(let column) = term.key else { continue }
             let order = compare(left[column], right[column])
             if order != 0 { return term.descending ? order > 0 : order < 0 }
-            // The same entity, which doesn't come after itself, even after changes.
+            // An entity doesn't come after itself, even after changes.
             if column == 0 { return false }
         }
         return compare(left[0], right[0]) < 0

@@ -27,7 +27,7 @@ private struct Sale {
     var isPaid: Bool
 }
 
-/// The same entity without an index.
+/// An entity with the same properties and no index.
 @EntityModel
 private struct PlainSale {
     let id: Int

@@ -352,7 +352,7 @@ struct IDTypesTests {
             for (column, descending) in sort {
                 let found = order(left, right, column)
                 if found != 0 { return descending ? -found : found }
-                // The same entity, even after changes: it doesn't come after itself.
+                // An entity doesn't come after itself, even after changes.
                 if column == 0 { return 0 }
             }
             return left.rowID < right.rowID ? -1 : left.rowID > right.rowID ? 1 : 0

@@ -16,7 +16,7 @@ private struct Note {
     var length: Int { text.count }
 }
 
-/// The same entity without an index.
+/// An entity with the same properties and no index.
 @EntityModel
 private struct Plain {
     let id: Int

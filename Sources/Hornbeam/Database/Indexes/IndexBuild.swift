@@ -274,7 +274,7 @@ extension Database {
                 return .failed((error as? StorageError).map { HornbeamError($0) } ?? error)
             }
         } catch is BackgroundBuilder.Superseded {
-            // The same index may have been registered meanwhile.
+            // Another call may have registered this index meanwhile.
             if registered.maintained[build.name]?.registration.identity == build.identity { return .finished }
             return .failed(
                 HornbeamError(

@@ -265,8 +265,8 @@ struct CheckpointWorkerTests {
         try store.close()
     }
 
-    /// The same happened under load: as long as the turn was taken whenever a commit was done, the half-full ring was
-    /// not noticed. It filled up, and one commit paid for a whole checkpoint. Now the thread is woken without the turn.
+    /// Under load the half-full ring was not noticed, as long as the turn was taken whenever a commit was done. It
+    /// filled up, and one commit paid for a whole checkpoint. Now the thread is woken without the turn.
     @Test("is woken by a ring that is half full, whichever thread has the turn")
     func halfFull() throws {
         let folder = try TemporaryFolder()
