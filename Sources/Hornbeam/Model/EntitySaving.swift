@@ -135,7 +135,7 @@ extension EntityModelProtocol {
             throw error
         }
         // Otherwise the row has the ids of its links already.
-        if saver.renamed != nil || !options.replaces { try Self.followLinks(of: row, in: context) }
+        if saver.renamed != nil { try Self.followLinks(of: row, in: context) }
         let kept = saver.isLost ? try storeAgain(merged, saver.renamed, in: &context) : row
         try didSave(to: &context)
         return kept
@@ -167,8 +167,8 @@ extension EntityModelProtocol {
     }
 
     /// Updates the row's columns of related ids to its links, if indexes need them. Until now they are those of the
-    /// merged value. They may differ from the links: a nested entity may be stored under another id, a link may have
-    /// been refused, and links come from the value before it was merged.
+    /// value. They may differ from the links: a nested entity may be stored under another id, and a link may have been
+    /// refused.
     private static func followLinks(of row: RowID, in context: Context) throws {
         try context.session.run { session in
             let store = try session.store(Self.self)
@@ -202,7 +202,15 @@ extension EntityModelProtocol {
                 "\(Self.entityName) \(id) can't be saved: its merge strategy changed the id to \(merged.id); have the "
                     + "strategy keep the id, and save what shall have another one as an entity of its own")
         }
-        return merged
+        // Relations are those of the new value, and indexes are over their ids.
+        return try session.store(Self.self).type.linkedIDs.isEmpty ? merged : merged.withRelations(of: self)
+    }
+
+    /// Returns this value with another one's statements about its relations.
+    private func withRelations(of other: Self) -> Self {
+        var copy = self
+        for relation in Self.entityShape.relations { relation.access.copy(&copy, other) }
+        return copy
     }
 
     /// This entity and its nested ones, if there are nested ones with unique indexes: keys that can be refused must be
@@ -329,15 +337,14 @@ extension EntityModelProtocol {
                 return column == 0
             }
         }
-        var copy = try row.withBytes { try Self(row: try RowReader($0, of: type)) }
+        let copy = try row.withBytes { try Self(row: try RowReader($0, of: type)) }
         guard copy.id == id else {
             throw HornbeamError(
                 .invalid,
                 "\(Self.entityName) \(self.id) can't be saved in place of \(id): its id is computed from other "
                     + "properties; use `collisions: .replace` or `.throw`")
         }
-        for relation in Self.entityShape.relations { relation.access.copy(&copy, self) }
-        return copy
+        return copy.withRelations(of: self)
     }
 
     /// - Parameter remark: text to append to the message.
@@ -480,10 +487,17 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         let removals = core.removals
         var rows: [RowID] = []
         rows.reserveCapacity(entities.count)
+        let link = try pendingLink(number, session)
+        let former = link == nil ? nil : session.running.pendingLink
+        defer { if link != nil { session.running.pendingLink = former } }
         for place in entities.indices {
             if isAgain, let row = try storedRow(entities[place], number, place) {
                 rows.append(row)
                 continue
+            }
+            if var link {
+                link.entity = entities[place].id.columnValue
+                session.running.pendingLink = link
             }
             let saved = try entities[place].saveRelated(to: &context, options: options)
             rows.append(saved.row)
@@ -492,6 +506,12 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         if core.removals == removals { return rows }
         if let row, !isLost { isLost = try !isThere(row, session) }
         return nil
+    }
+
+    /// The link to be made to each entity in a relation, if their unique keys depend on it.
+    private func pendingLink(_ number: Int, _ session: TypedTransaction) throws -> PendingLink? {
+        guard let row, session.mayHaveUniqueKeys else { return nil }
+        return try session.store(Entity.self).pendingLink(try session.side(number, of: Entity.self), from: row)
     }
 
     /// Whether the entity whose relations are saved still has its row.

@@ -14,6 +14,8 @@ struct RunningSave {
     var nesting = 0
     /// The entities that the innermost save stores, if unique keys change hands among them.
     var batch: UniqueBatch?
+    /// The link to the entity that is being saved in a relation, if its unique keys depend on it.
+    var pendingLink: PendingLink?
     /// The entities that the innermost deletion takes, where a delete rule may deny it.
     var deleting = EntityRows()
     /// The entities of which the innermost deletion leaves no `Deleted`.

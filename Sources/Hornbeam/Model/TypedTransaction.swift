@@ -347,8 +347,9 @@ package final class TypedTransaction {
     private func setLinkedIDs<Entity: EntityModelProtocol>(
         of entity: Entity, _ writer: inout RowWriter, in store: EntityStore
     ) throws {
-        let shape = Entity.entityShape
-        try store.setLinkedIDs(&writer, try store.rowID(ofAny: entity.id.columnValue)) { side in
+        let (shape, id) = (Entity.entityShape, entity.id.columnValue)
+        let link = running.pendingLink.flatMap { $0.type == store.type.name && $0.entity == id ? $0 : nil }
+        try store.setLinkedIDs(&writer, try store.rowID(ofAny: id), pending: link) { side in
             guard let relation = shape.relations.first(where: { $0.description.name == side.name }) else { return nil }
             return relation.access.ids(entity).map { $0.first ?? .null }
         }

@@ -135,9 +135,10 @@ extension TypedTransaction {
         defer { running.batch = former }
         try run { session in
             try session.whole {
-                let yields = try session.core.yields
-                try body()
-                if changesHands { try session.core.checkNothingYielded(since: yields) }
+                let core = try session.core
+                let yields = core.yields
+                try core.deferringKeys(body)
+                if core.yields != yields { try core.checkNothingYielded(since: yields) }
             }
         }
     }

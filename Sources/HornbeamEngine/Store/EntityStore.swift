@@ -23,7 +23,7 @@ package final class EntityStore {
     /// The knowledge of the rows that saves in this transaction have without looking.
     @exclusivity(unchecked) private var known = RowCache()
     /// Entries of unique indexes that their rows have released for others in the same batch. Empty outside of a batch.
-    private var yielded = ReleasedKeys()
+    var yielded = ReleasedKeys()
     @exclusivity(unchecked) var unlinked = UnlinkedRows()
     private var textWriters: [TextIndexWriter?]
     /// The searchers of the full-text indexes that were searched.
@@ -371,29 +371,7 @@ package final class EntityStore {
         }
     }
 
-    // MARK: Keys that change hands
-
-    /// Takes a row out of a unique index, for another row to be saved with its key. Until it is saved with another
-    /// one, or deleted, the index lacks it.
-    package func yield(_ index: IndexDescription, _ rowID: RowID) throws {
-        guard let index = type.indexes.first(where: { $0.description.name == index.name }), let row = try row(rowID)
-        else { return }
-        try index.withEntry(try index.key(of: row), rowID) { (key, _) throws(StorageError) in
-            _ = try transaction.delete(index.tree, key)
-        }
-        core.counts.yields += 1
-        yielded.insert(index, rowID, at: core.counts.yields)
-    }
-
-    /// Returns the error for the first row that a unique index lacks, among rows that released a key after the first
-    /// `yields` of them: they were saved with that key again. Returns nil if there is none.
-    func yieldedViolation(since yields: Int) throws -> HornbeamError? {
-        guard let left = yielded.first(since: yields), let row = try row(left.rowID) else { return nil }
-        let other = try holder(of: try left.index.key(of: row), row, left.index, except: left.rowID)
-        return try left.index.description.violation(
-            of: row, type, by: try other.flatMap { try id(of: $0) } ?? .null,
-            remark: ", which it had let go of: a hook changed what was to be saved")
-    }
+    // MARK: Unique keys
 
     private func conflicts(
         of new: RowReader, _ rowID: RowID, _ changes: IndexChanges
@@ -408,7 +386,7 @@ package final class EntityStore {
         return found
     }
 
-    private func holder(
+    func holder(
         of key: IndexKeyBytes, _ new: RowReader, _ index: EntityIndex, except rowID: RowID
     ) throws -> RowID? {
         if index.isExclusive(key) {

@@ -15,6 +15,25 @@ package struct LinkedID: Sendable {
     package let side: EdgeSide
 }
 
+/// A link from an owner to an entity that is saved in its relation. The entity's unique keys are over the owner's id.
+package struct PendingLink {
+    package let type: String
+    let column: Int
+    let owner: Value
+    /// The entity that is saved.
+    package var entity = Value.null
+}
+
+extension EntityStore {
+    /// The link that a row's relation makes to entities in it; nil if these have no unique key over the row's id.
+    package func pendingLink(_ side: EdgeSide, from rowID: RowID) throws -> PendingLink? {
+        guard let other = side.other, other.isUniqueByID, let column = other.linkedID, let id = try id(of: rowID) else {
+            return nil
+        }
+        return PendingLink(type: side.target, column: column, owner: id)
+    }
+}
+
 extension EntityDescription {
     /// Whether a unique index is over the id that a relation leads to.
     func isUniqueByID(of relation: RelationDescription) -> Bool {
@@ -27,12 +46,16 @@ extension EntityStore {
     /// Writes the ids of related entities into a row that is about to be saved.
     /// - Parameters:
     ///   - rowID: nil for an entity that has none yet.
+    ///   - pending: the link that another entity makes once the row is saved. Until then the row has no other one.
     ///   - said: the id that the save will link, `.null` for none; nil if it leaves the relation's links as they are.
     package func setLinkedIDs(
-        _ row: inout RowWriter, _ rowID: RowID?, said: (EdgeSide) -> Value? = { _ in nil }
+        _ row: inout RowWriter, _ rowID: RowID?, pending: PendingLink? = nil, said: (EdgeSide) -> Value? = { _ in nil }
     ) throws {
         for linked in type.linkedIDs {
-            if let id = said(linked.side) {
+            if let pending, pending.column == linked.column {
+                let id = try rowID.map { try linkedID(linked, of: $0) }
+                if id == pending.owner { row.set(pending.owner, linked.column) } else { row.setNull(linked.column) }
+            } else if let id = said(linked.side) {
                 // Refused as the link would be, before anything is stored.
                 if id != .null { _ = try core.store(linked.side.target).rowID(of: id) }
                 row.set(id, linked.column)
@@ -62,14 +85,8 @@ extension EntityStore {
 
     /// Sets a row's columns of related ids to its links.
     package func followLinks(of rowID: RowID) throws {
-        for linked in type.linkedIDs {
-            let id = try idByLinks(linked, of: rowID)
-            do {
-                try setLinkedID(rowID, linked.column, id)
-            } catch {
-                transaction.fail(error as? StorageError ?? .invalid("\(error)"))
-                throw error
-            }
+        try core.followingLinks {
+            for linked in type.linkedIDs { try setLinkedID(rowID, linked.column, try idByLinks(linked, of: rowID)) }
         }
     }
 
@@ -104,15 +121,17 @@ extension EntityStore {
         return try IndexChanges.isUntouched(others, old, new)
     }
 
-    /// Has a stored row follow its link.
+    /// Has a stored row follow its link. Another row with the same unique key releases it, for its own link may change
+    /// too; `followingLinks` checks that it has.
     fileprivate func setLinkedID(_ rowID: RowID, _ column: Int, _ id: Value) throws {
-        guard let old = try row(rowID), try old.value(column) != id else { return }
-        let row = try type.rewriting(old) { writer, other in
-            if other == column { writer.set(id, column) }
-            return other == column
+        while let old = try row(rowID), try old.value(column) != id {
+            let row = try type.rewriting(old) { writer, other in
+                if other == column { writer.set(id, column) }
+                return other == column
+            }
+            guard let held = try put(row, rowID, over: old) else { return }
+            try yield(held.index, held.rowID, toLink: true)
         }
-        guard let held = try put(row, rowID, over: old) else { return }
-        throw try row.withUnsafeBytes { try violation(held.index, of: try RowReader($0, of: type), by: held.rowID) }
     }
 }
 
@@ -192,22 +211,19 @@ extension EdgeTrees {
     }
 
     /// Updates the related ids of rows whose links were changed. Throws `.uniqueViolation` if two rows would have one
-    /// key: then the change must be undone, or the write fails.
+    /// key in the end: then the change must be undone, or the write fails.
     package func followLinks() throws {
         guard !moved.isEmpty else { return }
         let rows = moved
         moved = MovedIDs()
         core.hasMovedIDs = false
-        do {
+        try core.followingLinks {
             try rows.forEach { type, row, column, linked in
                 let store = try core.store(type)
                 guard let side = store.type.linkedIDs.first(where: { $0.column == column })?.side else { return }
                 let id = try linked.flatMap { try core.store(side.target).id(of: $0) } ?? .null
                 try store.setLinkedID(row, column, id)
             }
-        } catch {
-            transaction.fail(error as? StorageError ?? .invalid("\(error)"))
-            throw error
         }
     }
 }
@@ -218,5 +234,27 @@ extension StoreTransaction {
     package func changeLinks(of side: EdgeSide, _ body: () throws -> Void) throws {
         try body()
         if side.movesIDs { try edges.followLinks() }
+    }
+
+    /// Runs `body`, in which rows follow their links, and checks that no unique key has two rows then. In a save of
+    /// several entities later links may still part them: that save checks at its end. If it throws, the change must be
+    /// undone, or the write fails.
+    fileprivate func followingLinks(_ body: () throws -> Void) throws {
+        let before = counts.yields
+        do {
+            try body()
+            if !defersKeys, counts.yields != before { try checkNothingYielded(since: before) }
+        } catch {
+            transaction.fail(error as? StorageError ?? .invalid("\(error)"))
+            throw error
+        }
+    }
+
+    /// Runs `body`, a save of several entities, whose end decides which rows have which unique keys.
+    package func deferringKeys<Result>(_ body: () throws -> Result) throws -> Result {
+        let former = defersKeys
+        defersKeys = true
+        defer { defersKeys = former }
+        return try body()
     }
 }

@@ -33,6 +33,8 @@ package final class StoreTransaction {
     @exclusivity(unchecked) var hasWaitingLinks = false
     /// Whether rows are to follow links that have changed.
     @exclusivity(unchecked) var hasMovedIDs = false
+    /// Whether a save of several entities is running, at whose end unique keys are checked.
+    @exclusivity(unchecked) var defersKeys = false
     /// Whether a store has noted ids that may have lost their last link.
     @exclusivity(unchecked) var hasUnlinked = false
     /// The trees of registered indexes that this read has looked up.
@@ -194,13 +196,13 @@ package final class StoreTransaction {
     /// From now on the transaction notes which entities must have their required relations at the commit.
     package func requireRelations() { required = RequiredRelations() }
 
-    /// Throws if a row is still missing in a unique index because it released a key and was then saved with that key
-    /// again.
+    /// Throws if a row is still missing in a unique index because it released a key that it has again or still, and
+    /// that another row has got.
     /// - Parameter yields: number of rows that had released a key before. They are not checked: they may get their keys
     ///   back later.
     package func checkNothingYielded(since yields: Int) throws {
         for store in stores {
-            if let violation = try store.yieldedViolation(since: yields) { throw violation }
+            if let violation = try store.takeBack(since: yields) { throw violation }
         }
     }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entries of unique indexes that their rows have released, so that others of the same batch can take their keys.
 
+import HornbeamPages
+import HornbeamTree
+
 /// The rows of a type that a unique index lacks, by index. Each is found in O(1), however many there are: a batch may
 /// have all entities of a type exchange their keys.
 struct ReleasedKeys {
@@ -9,13 +12,15 @@ struct ReleasedKeys {
         let rowID: RowID
     }
 
-    private var entries: [Entry: (index: EntityIndex, number: Int)] = [:]
+    private var entries: [Entry: (index: EntityIndex, number: Int, toLink: Bool)] = [:]
 
     var isEmpty: Bool { entries.isEmpty }
 
-    /// - Parameter number: grows from entry to entry.
-    mutating func insert(_ index: EntityIndex, _ rowID: RowID, at number: Int) {
-        entries[Entry(index: ObjectIdentifier(index), rowID: rowID)] = (index, number)
+    /// - Parameters:
+    ///   - number: grows from entry to entry.
+    ///   - toLink: whether the other row gets the key by a link.
+    mutating func insert(_ index: EntityIndex, _ rowID: RowID, at number: Int, toLink: Bool) {
+        entries[Entry(index: ObjectIdentifier(index), rowID: rowID)] = (index, number, toLink)
     }
 
     /// Whether the index lacked the row, which it does no more.
@@ -23,9 +28,47 @@ struct ReleasedKeys {
         entries.removeValue(forKey: Entry(index: ObjectIdentifier(index), rowID: rowID)) != nil
     }
 
-    /// The first one with a number greater than `number`.
-    func first(since number: Int) -> (index: EntityIndex, rowID: RowID)? {
-        let later = entries.lazy.filter { $0.value.number > number }
-        return later.min { $0.value.number < $1.value.number }.map { ($0.value.index, $0.key.rowID) }
+    /// The entries with a number greater than `number`, in the order of their numbers.
+    func all(since number: Int) -> [(index: EntityIndex, rowID: RowID, toLink: Bool)] {
+        let later = entries.filter { $0.value.number > number }.sorted { $0.value.number < $1.value.number }
+        return later.map { ($0.value.index, $0.key.rowID, $0.value.toLink) }
+    }
+}
+
+extension EntityStore {
+    /// Takes a row out of a unique index, for another row to be saved with its key. Until it is saved with another
+    /// one, or deleted, the index lacks it.
+    /// - Parameter toLink: whether the other row gets the key by a link.
+    package func yield(_ index: IndexDescription, _ rowID: RowID, toLink: Bool = false) throws {
+        guard let index = type.indexes.first(where: { $0.description.name == index.name }), let row = try row(rowID)
+        else { return }
+        try index.withEntry(try index.key(of: row), rowID) { (key, _) throws(StorageError) in
+            _ = try transaction.delete(index.tree, key)
+        }
+        core.counts.yields += 1
+        yielded.insert(index, rowID, at: core.counts.yields, toLink: toLink)
+    }
+
+    /// Gives rows their keys back that no other row has taken, of those released after the first `yields`. Returns the
+    /// error for the first row whose key another one has now, nil if there is none.
+    func takeBack(since yields: Int) throws -> HornbeamError? {
+        for left in yielded.all(since: yields) {
+            guard let row = try row(left.rowID) else { continue }
+            let key = try left.index.key(of: row)
+            guard let other = try holder(of: key, row, left.index, except: left.rowID) else {
+                try left.index.withEntry(key, left.rowID) { (key, value) throws(StorageError) in
+                    try transaction.put(left.index.tree, key, value)
+                }
+                _ = yielded.remove(left.index, left.rowID)
+                continue
+            }
+            if left.toLink, let new = try self.row(other) {
+                return try violation(left.index.description, of: new, by: left.rowID)
+            }
+            return try left.index.description.violation(
+                of: row, type, by: try id(of: other) ?? .null,
+                remark: ", which it had let go of: a hook changed what was to be saved")
+        }
+        return nil
     }
 }
