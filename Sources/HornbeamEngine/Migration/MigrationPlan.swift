@@ -100,6 +100,7 @@ struct MigrationPlan {
             case .wrong(let error): throw error
             }
         }
+        for type in declared { forgetOutgrownIDs(of: type) }
         findTombstones(in: Dictionary(stored.map { ($0.name, $0) }) { _, last in last })
     }
 
@@ -332,6 +333,17 @@ struct MigrationPlan {
         }
         guard place > 0 else { throw HornbeamError(.invalid, "\(type).\(name) is the id, which can't be forgotten") }
         change(type, place, .forget(place)) { $0.remove(at: place) }
+    }
+
+    /// Drops the columns of related ids that are stored with another type than declared, because the relation has got
+    /// another target. They only repeat the links, and are filled anew.
+    private mutating func forgetOutgrownIDs(of type: EntityDescription) {
+        for column in type.columns where column.linkedRelation != nil {
+            guard let stored = types[type.name], let place = stored.column(column.name),
+                stored.columns[place].type.unwrapped != column.type.unwrapped
+            else { continue }
+            change(type.name, place, .forget(place)) { $0.remove(at: place) }
+        }
     }
 
     /// Notes a step on a type's rows. Indexes that depend on the column at `place` are dropped, because its values

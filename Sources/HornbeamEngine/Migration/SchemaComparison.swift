@@ -249,7 +249,7 @@ enum SchemaComparison {
                         "\(type.name).\(relation.name) leads to \(relation.target), which the database doesn't know: "
                             + "name it among the models when opening")
                 }
-                try validate(relation, of: type, target, all)
+                try validate(relation, of: type, target, all, isDeclared: declared.contains(type.name))
             }
         }
     }
@@ -332,7 +332,7 @@ enum SchemaComparison {
 
     private static func validate(
         _ relation: RelationDescription, of type: EntityDescription, _ target: EntityDescription,
-        _ all: [String: EntityDescription]
+        _ all: [String: EntityDescription], isDeclared: Bool
     ) throws(HornbeamError) {
         guard let name = relation.inverse else { return }
         let claim = "\(type.name).\(relation.name) names \(target.name).\(name) as its inverse"
@@ -340,6 +340,11 @@ enum SchemaComparison {
             throw mismatch("\(claim), which is no relation: declare it there, or name one that is")
         }
         guard other.target == type.name else {
+            if !isDeclared {
+                throw mismatch(
+                    "\(target.name).\(name) leads to \(other.target), and led to \(type.name) when it was stored: give "
+                        + "it another name, or let its links go by .forget(\(target.name).self, \"\(name)\")")
+            }
             throw mismatch("\(claim), which leads to \(other.target): each side must name the other")
         }
         guard inverse(of: other, in: target, all) == relation.name else {

@@ -41,6 +41,24 @@ private enum Renamed {
     }
 }
 
+/// The relation leads to a type with ids of another type.
+private enum Retold {
+    @EntityModel
+    struct Show {
+        let id: String
+        @Relationship(inverse: \.show) var parts: [Part]?
+    }
+
+    @EntityModel
+    struct Part {
+        @Index<Self>(\.$show.id) private var byShow
+
+        let id: Int
+        var number: Int
+        @Relationship(inverse: \.parts) var show: Show?
+    }
+}
+
 @Suite("The related id, where it differs from the given value")
 struct LinkedIDChangesTests {
     @Test("is that of the entity that a nested one was saved into, each time")
@@ -107,6 +125,34 @@ struct LinkedIDChangesTests {
         try database.read { (context) throws in
             for id in 1...3 { #expect(try Part.filter(\.$show.id == id).ids(in: context) == [4 - id]) }
         }
+        try database.close()
+    }
+
+    @Test("gets another type with the relation's target, without a migration of its own")
+    func otherIDs() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let path = folder.path("parts.hornbeam")
+        var database = try Database(at: path, models: Show.self, Part.self)
+        try database.write { context in
+            try Show(id: 1, url: "1").save(to: &context)
+            try Part(id: 1, number: 1, show: .id(1)).save(to: &context)
+        }
+        try database.close()
+        let renamed: [Migration] = [.rename("Part", to: Retold.Part.self)]
+        let error = #expect(throws: HornbeamError.self) {
+            try Database(at: path, models: Retold.Show.self, Retold.Part.self, migrations: renamed)
+        }
+        #expect(error?.message.contains(".forget(Retold.Part.self, \"show\")") == true, "\(error?.message ?? "")")
+        database = try Database(
+            at: path, models: Retold.Show.self, Retold.Part.self,
+            migrations: renamed + [.forget(Retold.Part.self, "show")])
+        try database.write { context in
+            #expect(try Retold.Part.filter(\.$show.id == nil).ids(in: context) == [1])
+            try Retold.Show(id: "a", parts: .ids([1])).save(to: &context)
+            #expect(try Retold.Part.filter(\.$show.id == "a").requiringIndex().ids(in: context) == [1])
+        }
+        #expect(try database.isWhole())
         try database.close()
     }
 
