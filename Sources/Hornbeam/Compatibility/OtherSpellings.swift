@@ -2,22 +2,48 @@
 // Spellings that don't compile, each with a message that names the right one. Without them the compiler would report
 // types and constraints, or nothing.
 
+public import FoundationEssentials
+
 // MARK: - Conditions
 
 extension EntityModelProtocol {
     @available(
         *, unavailable,
-        message: "write filter(\\.title == \"x\"); what only Swift can test, test on what resolve(in:) gives"
+        message: "write 'filter(\\.age > 3)', 'filter(.string(\\.name, contains: …))'; or filter what it resolves to"
     )
     public static func filter(_ isIncluded: (Self) throws -> Bool) -> QueryList<Self> { QueryList() }
+
+    @available(
+        *, unavailable, message: "write 'filter(.array(\\.tags, contains: …))', or '.string(…)' for a text property"
+    )
+    public static func filter<Property, Value>(
+        _ keyPath: KeyPath<Self, Property>, contains value: Value
+    ) -> QueryList<Self> { QueryList() }
 }
 
 extension QueryList {
     @available(
         *, unavailable,
-        message: "write filter(\\.title == \"x\"); what only Swift can test, test on what resolve(in:) gives"
+        message: "write 'filter(\\.age > 3)', 'filter(.string(\\.name, contains: …))'; or filter what it resolves to"
     )
     public func filter(_ isIncluded: (Entity) throws -> Bool) -> Self { self }
+
+    @available(
+        *, unavailable, message: "write 'filter(.array(\\.tags, contains: …))', or '.string(…)' for a text property"
+    )
+    public func filter<Property, Value>(_ keyPath: KeyPath<Entity, Property>, contains value: Value) -> Self { self }
+}
+
+extension Predicate {
+    @available(*, unavailable, message: "a Set is stored as JSON, which no condition looks into: declare an array")
+    public static func array<Element>(_ keyPath: KeyPath<Entity, Set<Element>>, contains element: Element) -> Self {
+        Self(.all)
+    }
+}
+
+extension Relation {
+    @available(*, unavailable, message: "write '.none(\\.$books)' or '.any(\\.$books)'")
+    public var isEmpty: Bool { true }
 }
 
 // MARK: - Orders
@@ -40,6 +66,98 @@ extension QueryList {
         message: "a query is sorted by properties of its own entities, or '\\.$books.count': sort what it resolves to"
     )
     public func sorted<Shown: EntityModelProtocol>(by keyPath: KeyPath<Entity, [Shown]?>) -> Self { self }
+
+    @available(*, unavailable, message: "write 'sorted(by: \\.name.desc)' for the other direction")
+    public func sorted<Property>(by keyPath: KeyPath<Entity, Property>, order: SortOrder) -> Self { self }
+
+    @available(*, unavailable, message: "write 'sorted(by: \\.name, \\.age.desc)'")
+    public func order(_ keyPaths: PartialKeyPath<Entity>...) -> Self { self }
+
+    @available(*, unavailable, message: "write 'sorted(by: \\.name, \\.age.desc)'")
+    public func order(by keyPaths: PartialKeyPath<Entity>...) -> Self { self }
+
+    @available(*, unavailable, message: "write 'limit(10, offset: 20)'")
+    public func offset(_ count: Int) -> Self { self }
+}
+
+// MARK: - Results
+
+extension QueryList {
+    @available(*, unavailable, message: "write 'distinct(\\.room, in: context)'")
+    public func distinct<Property: Sendable>(_ keyPath: KeyPath<Entity, Property>) -> Projection<Entity, Property> {
+        select(keyPath)
+    }
+}
+
+extension Grouping {
+    @available(*, unavailable, message: "write 'aggregate(.count).resolve(in: context)'")
+    public func count(in context: Context) throws -> [(key: Key, values: Int)] { [] }
+}
+
+extension Statement {
+    @available(*, unavailable, message: "write 'resolve(in: context)'")
+    public func rows(in context: Context) throws -> [ResultRow] { [] }
+}
+
+// MARK: - Queries of a type begin with `query()` or `filter`
+
+extension EntityModelProtocol {
+    @available(*, unavailable, message: "write 'Book.query().resolve(in: context)'")
+    public static func all(in context: Context) throws -> [Self] { [] }
+
+    @available(*, unavailable, message: "write 'Book.query().count(in: context)'")
+    public static func count(in context: Context) throws -> Int { 0 }
+
+    @available(*, unavailable, message: "write 'Book.query().first(in: context)'")
+    public static func first(in context: Context) throws -> Self? { nil }
+
+    @available(*, unavailable, message: "write 'Book.query().sorted(by: …)'")
+    public static func sorted(by keyPaths: PartialKeyPath<Self>...) -> QueryList<Self> { query() }
+
+    @available(*, unavailable, message: "write 'Book.query().sorted(by: …)'")
+    public static func order(by keyPaths: PartialKeyPath<Self>...) -> QueryList<Self> { query() }
+
+    @available(*, unavailable, message: "write 'Book.query().limit(…)'")
+    public static func limit(_ count: Int) -> QueryList<Self> { query() }
+
+    @available(*, unavailable, message: "write 'context.find(Book.self, 1)', or 'Book.query(1).resolve(in: context)'")
+    public static func find(_ id: ID, in context: Context) throws -> Self? { nil }
+
+    @available(*, unavailable, message: "write 'context.find(Book.self, 1)', or 'Book.query(1).resolve(in: context)'")
+    public static func find(id: ID, in context: Context) throws -> Self? { nil }
+
+    @available(*, unavailable, message: "write 'context.find(Book.self, 1) != nil'")
+    public static func exists(_ id: ID, in context: Context) throws -> Bool { false }
+
+    @available(*, unavailable, message: "write 'Book.query().delete(from: &context)'")
+    public static func deleteAll(in context: inout Context) throws {}
+
+    @available(*, unavailable, message: "write 'Book.query().delete(from: &context)'")
+    public static func deleteAll(from context: inout Context) throws {}
+}
+
+// MARK: - Saving and deleting
+
+extension EntityModelProtocol {
+    @available(*, unavailable, message: "write 'book.save(to: &context)', which replaces what is stored under the id")
+    public func insert(into context: inout Context) throws {}
+
+    @available(*, unavailable, message: "write 'book.save(to: &context)', which replaces what is stored under the id")
+    public func update(in context: inout Context) throws {}
+}
+
+extension Context {
+    @available(*, unavailable, message: "write 'book.save(to: &context)'")
+    public func save<Entity: EntityModelProtocol>(_ entity: Entity) throws {}
+
+    @available(*, unavailable, message: "write 'book.delete(from: &context)'")
+    public func delete<Entity: EntityModelProtocol>(_ entity: Entity) throws {}
+
+    @available(*, unavailable, message: "write 'Book.delete(id: 1, from: &context)'")
+    public func delete<Entity: EntityModelProtocol>(_: Entity.Type, id: Entity.ID) throws {}
+
+    @available(*, unavailable, message: "write 'query.resolve(in: context)'")
+    public func fetch<Entity>(_ query: QueryList<Entity>) throws -> [Entity] { [] }
 }
 
 extension QueryList {

@@ -13,6 +13,7 @@ struct User {
     var mood = Mood.calm
     var formerMood: Mood?
     var isActive = true
+    var groups: Set<String> = []
 
     @Relationship(inverse: \.author) var messages: [Message]?
 }
