@@ -15,6 +15,7 @@ enum ModelDiagnostic: DiagnosticMessage {
     case relationWithoutValue(String, type: String)
     case inverse(String)
     case emptyIndex(String)
+    case indexWithoutType(String)
     case indexPath(String)
     case computedIndex(String)
     case relationIndex(String)
@@ -55,6 +56,8 @@ enum ModelDiagnostic: DiagnosticMessage {
             "'\(text)' is no inverse: write the related type's property, such as '\\.messages'"
         case .emptyIndex(let name):
             "index '\(name)' has no key path: write the properties it is over, such as '@Index<Self>(\\.name)'"
+        case .indexWithoutType(let wrapper):
+            "Swift can't tell the type that the key path begins at: write '@\(wrapper)<Self>(…)'"
         case .indexPath(let text):
             "'\(text)' can't be indexed: an index is over stored properties, each with or without '.asc' or '.desc'"
         case .computedIndex(let name):

@@ -232,7 +232,11 @@ struct ModelParser {
             return
         }
         let paths = arguments.filter { $0.label == nil }
-        if paths.isEmpty { report(.emptyIndex(name), at: attribute) }
+        if paths.isEmpty {
+            report(.emptyIndex(name), at: attribute)
+        } else if !attribute.attributeName.isGeneric, paths.allSatisfy({ $0.expression.root == nil }) {
+            report(.indexWithoutType(attribute.attributeName.trimmedDescription), at: attribute)
+        }
         pending.append((index, paths))
     }
 

@@ -50,6 +50,12 @@ extension TypeSyntax {
         return genericArgument(of: "Optional")
     }
 
+    /// Whether it has generic arguments.
+    var isGeneric: Bool {
+        self.as(IdentifierTypeSyntax.self)?.genericArgumentClause != nil
+            || self.as(MemberTypeSyntax.self)?.genericArgumentClause != nil
+    }
+
     private func genericArgument(of name: String) -> TypeSyntax? {
         let clause: GenericArgumentClauseSyntax?
         if let plain = self.as(IdentifierTypeSyntax.self), plain.name.text == name {
@@ -92,6 +98,9 @@ extension ExprSyntax {
     var saysNothing: Bool {
         self.is(NilLiteralExprSyntax.self) || self.as(MemberAccessExprSyntax.self)?.declName.baseName.text == "none"
     }
+
+    /// The type that a key path begins at, if it names one.
+    var root: TypeSyntax? { self.as(KeyPathExprSyntax.self)?.root }
 
     /// The first name along a key path.
     var firstProperty: String? {

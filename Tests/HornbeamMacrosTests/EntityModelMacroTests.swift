@@ -348,6 +348,12 @@ struct EntityModelDiagnosticTests {
             diagnostics("let id: Int\n@Unique<Self>(collisions: .throw) private var none") == [
                 #"3:1 index 'none' has no key path: write the properties it is over, such as '@Index<Self>(\.name)'"#
             ])
+        #expect(
+            diagnostics("let id: Int\nvar name: String\n@Index(\\.name) private var byName") == [
+                "4:1 Swift can't tell the type that the key path begins at: write '@Index<Self>(…)'"
+            ])
+        let rooted = "@EntityModel struct Thing {\nlet id: Int\n@Index(\\Thing.id) private var byID\n}"
+        #expect(Expansion(rooted).diagnostics == [])
     }
 
     @Test("a condition on an index other than a full-text one", arguments: ["Index", "HashIndex", "Unique"])

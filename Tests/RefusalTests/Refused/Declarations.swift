@@ -51,6 +51,14 @@ import Hornbeam
     }
 
     @EntityModel
+    struct Rootless {
+        // refused: Swift can't tell the type that the key path begins at: write '@Index<Self>(…)'
+        @Index(\.name) private var byName
+        let id: Int
+        var name: String
+    }
+
+    @EntityModel
     struct Bare {
         let id: Int
         // refused: a one-way relation needs parentheses or a value: '@Relationship() var user: User?'
