@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code in the guides of the documentation catalogue is that of the tests of the same names.
+
+import Foundation
+import Testing
+
+@Suite("The text of the guides")
+struct GuideTextTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+    private static let catalogue = root.appending(path: "Sources/Hornbeam/Hornbeam.docc")
+
+    static let guides = [
+        "ModelingEntities", "ChoosingIndexes", "ObservingChanges", "MigratingModels", "TestingWithHornbeam",
+        "PerformanceAndSizing", "OperatingAStore", "ComingFromGRDB", "ComingFromSwiftData", "ComingFromRealm",
+        "ComingFromCouchbaseLite", "ComingFromSwiftletModel", "ComingFromYapDatabase",
+    ]
+
+    /// The lines of a text without indentation and without `private`, which only tests need.
+    private func lines(_ text: String) -> [String] {
+        text.split(separator: "\n").map { line in
+            line.trimmingCharacters(in: .whitespaces).replacing("fileprivate ", with: "").replacing(
+                "private ", with: "")
+        }
+    }
+
+    @Test("Each line of a guide's Swift code is in its test", arguments: guides)
+    func code(_ guide: String) throws {
+        let text = try String(contentsOf: Self.catalogue.appending(path: "\(guide).md"), encoding: .utf8)
+        let test = Self.root.appending(path: "Tests/DocumentationTests/\(guide)Tests.swift")
+        let compiled = Set(lines(try String(contentsOf: test, encoding: .utf8)))
+        for block in text.split(separator: "```swift\n").dropFirst() {
+            guard let code = block.split(separator: "\n```").first else { continue }
+            for line in lines(String(code)) where !compiled.contains(line) {
+                Issue.record("\(guide).md has a line that its test lacks: \(line)")
+            }
+        }
+    }
+
+    @Test("A guide is short, and the landing page leads to it", arguments: guides)
+    func size(_ guide: String) throws {
+        let text = try String(contentsOf: Self.catalogue.appending(path: "\(guide).md"), encoding: .utf8)
+        let words = text.split(whereSeparator: \.isWhitespace).count
+        #expect(words <= (guide.hasPrefix("ComingFrom") ? 600 : 900))
+        let landing = try String(contentsOf: Self.catalogue.appending(path: "Hornbeam.md"), encoding: .utf8)
+        #expect(landing.contains("- <doc:\(guide)>"))
+    }
+}
