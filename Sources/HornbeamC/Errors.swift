@@ -37,6 +37,7 @@ enum Failure {
         case .io: Int32(HB_IO)
         case .notAStore, .invalid: Int32(HB_INVALID)
         case .newerFormat, .unknownFeatures, .unsupported: Int32(HB_UNSUPPORTED)
+        case .keyNeeded, .wrongKey, .notEncrypted: Int32(HB_KEY)
         // No C program has tasks.
         case .cancelled: Int32(HB_INVALID)
         case .busy: Int32(HB_BUSY)

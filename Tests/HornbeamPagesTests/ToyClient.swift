@@ -119,7 +119,9 @@ enum Toy {
         let long = try writer.allocate(kind: .longValue, level: 0, sectors: change.longSectors)
         let size = longSize(change.longSectors)
         LongPage.setSize(size, of: long.bytes)
-        for offset in stride(from: LongPage.dataOffset(size), to: Int(change.longSectors) * 4096, by: 8) {
+        for offset in stride(
+            from: LongPage.dataOffset(size, isSealed: false), to: Int(change.longSectors) * 4096, by: 8)
+        {
             long.bytes.storeBytes(of: change.value, toByteOffset: offset, as: UInt64.self)
         }
         leaf.storeBytes(of: long.number, toByteOffset: 40, as: UInt64.self)
@@ -156,7 +158,7 @@ enum Toy {
             let long = try view.longPage(
                 number, birth: leaf.load(fromByteOffset: 48, as: UInt64.self), sectors: result[cell].longSectors)
             pages.append((number, result[cell].longSectors))
-            let start = LongPage.dataOffset(longSize(result[cell].longSectors))
+            let start = LongPage.dataOffset(longSize(result[cell].longSectors), isSealed: false)
             for offset in stride(from: start, to: long.count, by: 4096 - 8)
             where long.loadUnaligned(fromByteOffset: offset, as: UInt64.self) != result[cell].value {
                 throw .corrupt(Corruption(page: number, reason: "a long value of another cell"))

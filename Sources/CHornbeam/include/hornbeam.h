@@ -81,7 +81,8 @@ enum {
     HB_READ_ONLY = 8,    /* a change in a read transaction or in a store opened read-only */
     HB_TOO_LARGE = 9,    /* a key, value or name beyond its limit; hb_error() names the limit */
     HB_UNSUPPORTED = 10, /* not in this version of the library; a file of a newer format */
-    HB_FAILED = 11       /* writes are refused since a sync failed: close the store and open it again */
+    HB_FAILED = 11,      /* writes are refused since a sync failed: close the store and open it again */
+    HB_KEY = 12          /* the store is encrypted and this is not its key, or it isn't and a key was given */
 };
 
 /* How much a commit survives once hb_commit has returned. Whatever is chosen, the file is never corrupted, and what
@@ -125,6 +126,7 @@ typedef struct {
  * none, unless read_only.
  * HB_INVALID: `path` is no store (a directory, some other file), or an option is out of bounds.
  * HB_UNSUPPORTED: the file's format is newer than this library. HB_BUSY: it is open elsewhere, also in this process.
+ * HB_KEY: it is encrypted: see hb_open_with.
  * HB_IO: for example, no permission, or no such file in the case of read_only. */
 int hb_open(const char *path, const hb_options *options_or_null, hb_store **store);
 
@@ -285,9 +287,16 @@ typedef struct {
                                  mapped: for media whose read errors must be results, and little address space */
     uint32_t reduction_count;
     const hb_reduction *reductions; /* of all trees that will be changed: copied, but for what context points to */
+    const void *key;          /* not NULL: of an encrypted store, which a new one becomes. Copied. Needs OpenSSL 3 */
+    size_t key_size;          /* 32; of a passphrase, as many bytes as it has */
+    uint32_t key_is_passphrase; /* not 0: the key is derived from `key` (scrypt), which takes about 100 ms */
 } hb_more_options;
 
 int hb_open_with(const char *path, const hb_options *options_or_null, const hb_more_options *more, hb_store **store);
+
+/* Makes this key the only one of an encrypted store: one write of its header. key_is_passphrase: as in hb_more_options.
+ * HB_KEY: the store isn't encrypted. HB_BUSY: this thread has the write transaction. */
+int hb_rekey(hb_store *store, const void *key, size_t key_size, uint32_t key_is_passphrase);
 
 /* hb_tree_open; a tree that is made keeps the reduction of that name. HB_INVALID: one that is there keeps another, or
  * none. A tree whose reduction the store was opened without can be read, but not changed: HB_UNSUPPORTED. */

@@ -66,6 +66,12 @@ public struct HornbeamError: Error, Sendable {
         public static let snapshotExpired = Code("snapshotExpired")
         /// The task that waits for a read was cancelled while it ran.
         public static let cancelled = Code("cancelled")
+        /// The file is encrypted, and no key was given.
+        public static let keyNeeded = Code("keyNeeded")
+        /// The key or passphrase isn't the file's.
+        public static let wrongKey = Code("wrongKey")
+        /// A key was given for a file that isn't encrypted.
+        public static let notEncrypted = Code("notEncrypted")
         /// The operation isn't there on this system.
         public static let unsupported = Code("unsupported")
     }
@@ -150,6 +156,9 @@ extension HornbeamError {
             case .failed: .failed
             case .unsupported: .unsupported
             case .cancelled: .cancelled
+            case .keyNeeded: .keyNeeded
+            case .wrongKey: .wrongKey
+            case .notEncrypted: .notEncrypted
             }
         self.init(code, error.description)
     }

@@ -201,7 +201,7 @@ final class UnwrittenPages: @unchecked Sendable {
     /// sealed pages, and notes that the file has them. Written pages stay for readers of states up to `newest`, which
     /// returns the newest visible one: later readers find them in the file. After an error unwritten pages are kept.
     func write(
-        _ part: Part, newest: () -> UInt64,
+        _ part: Part, newest: () -> UInt64, cipher: (any PageCipher)?,
         _ write: (UInt64, UnsafeMutableRawBufferPointer) throws(StorageError) -> Void
     ) throws(StorageError) {
         let list = begin(part)
@@ -215,7 +215,8 @@ final class UnwrittenPages: @unchecked Sendable {
                 let pages = UnsafeMutableRawBufferPointer(rebasing: staging[..<(piece.count * pageSize)])
                 for (index, number) in piece.enumerated() {
                     let page = pages[index * pageSize..<(index + 1) * pageSize]
-                    PageHeader.seal(UnsafeMutableRawBufferPointer(rebasing: page), number: number)
+                    try PageHeader.seal(
+                        UnsafeMutableRawBufferPointer(rebasing: page), number: number, with: cipher)
                 }
                 try write(piece[0], pages)
                 end(piece, newest)

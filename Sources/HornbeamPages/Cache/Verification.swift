@@ -18,12 +18,17 @@ final class Verification: Sendable {
     /// Nil if pages are read into memory.
     let mapping: Mapping?
     let cache: PageCache
+    /// That of an encrypted store.
+    let cipher: (any PageCipher)?
+    /// Bytes that each page leaves empty for it.
+    var reserve: Int { PageSeal.reserve(cipher) }
     private let bitmap: Mapping?
     /// Whether any compressed leaf was ever marked.
     private let hasLeaves = Atomic(false)
     private let births: RememberedBirths?
     private let structure: StructureCheck
-    /// Pages that the file hasn't got yet; nil where every page is written at once.
+    /// Pages that the file hasn't got yet; nil where every page is written at once: without a mapping, unless pages are
+    /// encrypted, which would be read and decrypted again right after the commit.
     let unwritten: UnwrittenPages?
     /// Whether the store is this process's memory, mapped like a file: a raw node was never anywhere else, so it has no
     /// checksum. (Compressed pages, and long values, which are read by parts, always have theirs.)
@@ -37,23 +42,23 @@ final class Verification: Sendable {
 
     /// `remembersBirths`: another process may write the file.
     init(
-        file: any StoreFile, mapping: Mapping?, cache: PageCache, remembersBirths: Bool = false,
-        structure: @escaping StructureCheck
+        file: any StoreFile, mapping: Mapping?, cache: PageCache, cipher: (any PageCipher)? = nil,
+        remembersBirths: Bool = false, structure: @escaping StructureCheck
     ) throws(StorageError) {
         self.file = file
         self.mapping = mapping
         self.cache = cache
+        self.cipher = cipher
         self.structure = structure
         isMemory = mapping != nil && !file.isDurable
+        unwritten =
+            file.isDurable && !remembersBirths && (mapping != nil || cipher != nil)
+            ? UnwrittenPages(pageSize: cache.pageSize, memoryBytes: Swift.max(0, cache.budget) / 2) : nil
         guard let mapping else {
             bitmap = nil
             births = nil
-            unwritten = nil
             return
         }
-        unwritten =
-            file.isDurable && !remembersBirths
-            ? UnwrittenPages(pageSize: cache.pageSize, memoryBytes: Swift.max(0, cache.budget) / 2) : nil
         let bytes = 2 * (mapping.capacity / FileFormat.sectorSize / 8)
         let bitmap = try Mapping(descriptor: -1, wanted: bytes, minimum: bytes, path: file.path)
         births = remembersBirths ? try RememberedBirths(mapping: mapping, path: file.path) : nil
@@ -222,7 +227,10 @@ final class Verification: Sendable {
 
     /// Reads the page into `buffer`, which has its size, and checks the rest.
     func read(_ expected: Expectation, into buffer: UnsafeMutableRawBufferPointer) throws(StorageError) {
-        if !copyUnwritten(expected, into: buffer) { try file.read(into: buffer, at: expected.byteOffset) }
+        if !copyUnwritten(expected, into: buffer) {
+            try file.read(into: buffer, at: expected.byteOffset)
+            try open(buffer, expected)
+        }
         if let start = buffer.baseAddress { try checkContent(Bytes(buffer), UnsafeRawPointer(start), expected) }
     }
 
@@ -236,7 +244,7 @@ final class Verification: Sendable {
         let buffer = UnsafeMutableRawBufferPointer.allocate(
             byteCount: expected.byteCount, alignment: FileFormat.sectorSize)
         defer { buffer.deallocate() }
-        if !copyUnwritten(expected, into: buffer) { try readByCall(into: buffer, at: expected.byteOffset) }
+        try readStored(expected, into: buffer)
         guard let start = buffer.baseAddress else { throw Self.corrupt(expected, "it is empty") }
         try checkContent(Bytes(buffer), UnsafeRawPointer(start), expected)
         return try body(Bytes(buffer))
@@ -270,13 +278,15 @@ final class Verification: Sendable {
         _ page: Bytes, _ start: UnsafeRawPointer, _ expected: Expectation
     ) throws(StorageError) {
         let header = try checkStored(page, start, expected)
-        if header.flags != 0 {
+        if header.flags != 0, expected.kind != .longValue {
             try checkCompressed(page, expected)
             return
         }
         switch expected.kind {
         case .leaf, .branch: try checkStructure(page, expected)
         case .longValue:
+            // Its blocks were authenticated.
+            if cipher != nil { return }
             if let problem = LongPage.problem(page, number: expected.number) { throw Self.corrupt(expected, problem) }
         case .spaceMap, .spaceDirectory: break
         }
@@ -294,13 +304,14 @@ final class Verification: Sendable {
     ) throws(StorageError) -> PageHeader {
         let header = PageHeader(reading: start)
         let isUnsealed = isMemory && header.kind != PageKind.longValue.code && header.flags == 0
-        guard isUnsealed || header.checksum == PageHeader.checksum(of: page, number: expected.number) else {
+        guard isUnsealed || cipher != nil || header.checksum == PageHeader.checksum(of: page, number: expected.number)
+        else {
             throw Self.corrupt(expected, "its checksum does not match its content")
         }
         try Self.checkIdentity(header, expected)
-        guard header.flags == 0 || expected.isCompressible && CompressedPage.isCompressed(flags: header.flags) else {
-            throw Self.corrupt(expected, "it has flags \(header.flags)")
-        }
+        let isLong = cipher != nil && header.kind == PageKind.longValue.code && header.flags == PageLayout.sealed
+        guard header.flags == 0 || isLong || expected.isCompressible && CompressedPage.isCompressed(flags: header.flags)
+        else { throw Self.corrupt(expected, "it has flags \(header.flags)") }
         return header
     }
 
@@ -329,11 +340,29 @@ final class Verification: Sendable {
         let buffer = UnsafeMutableRawBufferPointer.allocate(
             byteCount: expected.byteCount, alignment: FileFormat.sectorSize)
         defer { buffer.deallocate() }
-        if !copyUnwritten(expected, into: buffer) { try readByCall(into: buffer, at: expected.byteOffset) }
+        try readStored(expected, into: buffer)
         let page = Bytes(buffer)
         guard let start = page.baseAddress else { throw Self.corrupt(expected, "it is empty") }
         let header = try checkStored(page, start, expected)
         return try body(page, header.flags != 0)
+    }
+
+    /// Fills `buffer` with the page, decrypted in an encrypted store. Reads by a call, mapped or not.
+    private func readStored(
+        _ expected: Expectation, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(StorageError) {
+        if copyUnwritten(expected, into: buffer) { return }
+        try readByCall(into: buffer, at: expected.byteOffset)
+        try open(buffer, expected)
+    }
+
+    /// Decrypts a page that was read. Its checksum says nothing that authentication doesn't.
+    private func open(_ page: UnsafeMutableRawBufferPointer, _ expected: Expectation) throws(StorageError) {
+        guard let cipher else { return }
+        try Self.checkIdentity(page, expected)
+        if let problem = PageSeal.open(page, number: expected.number, with: cipher) {
+            throw Self.corrupt(expected, problem)
+        }
     }
 
     /// Copies a page of a snapshot that the file hasn't got yet, as it will be written; false if the file has it.

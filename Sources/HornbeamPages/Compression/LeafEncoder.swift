@@ -8,8 +8,11 @@ final class LeafEncoder {
     /// For the stored page, and for a block of the former one.
     private let target: UnsafeMutableRawBufferPointer
     private let formerBlock: UnsafeMutableRawBufferPointer
+    /// Bytes at the end of a stored page that stay zero.
+    private let reserve: Int
 
-    init() {
+    init(reserve: Int) {
+        self.reserve = reserve
         target = .allocate(byteCount: FileFormat.maximumPageSize, alignment: FileFormat.sectorSize)
         formerBlock = .allocate(byteCount: Int(UInt16.max), alignment: 16)
     }
@@ -28,7 +31,7 @@ final class LeafEncoder {
         guard let end = fill(Bytes(page), parts, former.flatMap { BlockPage($0) }), let start = target.baseAddress,
             let source = page.baseAddress
         else { return try body(page) }
-        let sectors = FileFormat.sectors(bytes: end)
+        let sectors = FileFormat.sectors(bytes: end + reserve)
         start.copyMemory(from: UnsafeRawPointer(source), byteCount: PageLayout.headerSize)
         start.set(PageLayout.inBlocks, at: PageLayout.flags)
         start.set(UInt32(sectors), at: PageLayout.sectors)
@@ -46,7 +49,7 @@ final class LeafEncoder {
             parts.headEnd >= PageLayout.headerSize, parts.headEnd <= firstBlock,
             parts.blocks.allSatisfy({ 1...Int(UInt16.max) ~= $0 })
         else { return nil }
-        let limit = page.count - FileFormat.sectorSize
+        let limit = page.count - FileFormat.sectorSize - reserve
         let head = page[PageLayout.headerSize..<parts.headEnd]
         let tail = page[(page.count - parts.tailSize)...]
         var place = BlockPage.table + BlockPage.tableEntry * count

@@ -22,7 +22,13 @@ final class UnplacedLeaves {
     /// Made with the first leaf that is encoded.
     private var encoder: LeafEncoder?
 
-    init(keptBound: Int) { self.keptBound = keptBound }
+    private let reserve: Int
+
+    /// `reserve`: bytes at the end of stored leaves that stay zero.
+    init(keptBound: Int, reserve: Int) {
+        self.keptBound = keptBound
+        self.reserve = reserve
+    }
 
     /// Bytes of memory that it keeps from one transaction to the next.
     var keptBytes: Int { spare.count * CompressedPage.leafSize }
@@ -47,7 +53,7 @@ final class UnplacedLeaves {
         guard let leaf = find(pointer) else {
             throw .corrupt(Corruption(page: PagePointer.number(pointer), reason: "there is no such leaf in memory"))
         }
-        let encoder = encoder ?? LeafEncoder()
+        let encoder = encoder ?? LeafEncoder(reserve: reserve)
         self.encoder = encoder
         parts.clearRest(of: leaf)
         let former = leaves[Int(PagePointer.number(pointer))].former

@@ -23,8 +23,31 @@ final class FileReader {
     }
 
     /// The slot's header, as far as it is one.
-    func header(slot: UInt64) throws(StorageError) -> HeaderSlot.Reading {
-        HeaderSlot.read(try bytes(at: slot << FileFormat.sectorShift, count: FileFormat.sectorSize))
+    func header(slot: UInt64, _ cipher: (any PageCipher)?) throws(StorageError) -> HeaderSlot.Reading {
+        HeaderSlot.read(try bytes(at: slot << FileFormat.sectorShift, count: FileFormat.sectorSize), cipher)
+    }
+
+    /// The header slots as they are, and the error of the last one that can't be read: it counts as damaged.
+    static func headers(
+        of file: any StoreFile, _ cipher: (any PageCipher)?, size: UInt64
+    ) -> (slots: [HeaderSlot.Reading], failure: StorageError?) {
+        let reader = FileReader(file, mapping: nil)
+        var slots: [HeaderSlot.Reading] = []
+        var failure: StorageError?
+        for slot in 0..<FileFormat.headerSlotCount {
+            let offset = slot << FileFormat.sectorShift
+            guard offset + UInt64(FileFormat.sectorSize) <= size else {
+                slots.append(.absent)
+                continue
+            }
+            do throws(StorageError) {
+                slots.append(try reader.header(slot: slot, cipher))
+            } catch {
+                slots.append(.damaged)
+                failure = error
+            }
+        }
+        return (slots, failure)
     }
 
     /// Whole sectors, which must be in the file. The bytes are valid until the next call, and no longer than the

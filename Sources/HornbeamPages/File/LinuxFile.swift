@@ -43,7 +43,7 @@ package final class LinuxFile: SharedFile {
         canWrite = !options.readOnly
         locks = claim.locks
         place = claim.place
-        guard options.access == .mapped else {
+        guard options.usedAccess == .mapped else {
             mapping = nil
             return
         }

@@ -101,7 +101,7 @@ extension [UInt8] {
     }
 
     /// The array's bytes for the length of `body`, which may write to them.
-    mutating func withMutableBytes<Result, Failure: Error>(
+    package mutating func withMutableBytes<Result, Failure: Error>(
         _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try withUnsafeMutableBufferPointer { (buffer) throws(Failure) in

@@ -13,7 +13,9 @@ package enum FileFormat {
     static var magic: UInt64 { 0x4D41_4542_4E52_4F48 }
     static var version: UInt32 { 1 }
     /// Feature bits that this library understands; any other bit refuses to open.
-    static var knownFeatures: UInt64 { 0 }
+    static var knownFeatures: UInt64 { encrypted }
+    /// All but the start of the header slots is encrypted: see `PageSeal`.
+    static var encrypted: UInt64 { 1 }
 
     /// Sectors 0 and 1 are the header slots, 2 is the shared root, 3 the journal's witness.
     static var headerSlotCount: UInt64 { 2 }

@@ -18,6 +18,13 @@
 //      168    8  file size in sectors, whole extents
 //      176    8  what the record at the position names as the checksum before it
 //      184       zero
+//
+// In an encrypted store bytes 48 ..< 184 are zero, and:
+//
+//      256   20  nonce
+//      276  136  bytes 48 ..< 184 of the layout above, encrypted
+//      412   16  tag, which also authenticates bytes 16 ..< 48 and the key slots
+//      512 1024  key slots: see `KeyArea` of HornbeamEncryption
 
 /// One header slot's content.
 struct HeaderSlot: Equatable, Sendable {
@@ -36,6 +43,8 @@ struct HeaderSlot: Equatable, Sendable {
     /// Checksum of the record before the position, or the generation if there is no such record.
     var journalPrevious: UInt64 = 0
     var fileSectors: UInt64 = FileFormat.initialFileSectors
+    /// Nil if the store is not encrypted.
+    var keys: KeySlots?
 
     var directoryRun: SectorRun { SectorRun(start: directory.page, count: directorySectors) }
 }
@@ -47,6 +56,13 @@ struct PageReference: Equatable, Sendable {
 }
 
 extension HeaderSlot {
+    /// The header of a new store.
+    init(newPageSize pageSize: Int, keys: KeySlots?) {
+        self.init(
+            pageSize: UInt32(pageSize), features: keys == nil ? 0 : FileFormat.encrypted,
+            identifierLow: .random(in: 0...UInt64.max), identifierHigh: .random(in: 0...UInt64.max), keys: keys)
+    }
+
     /// The result of reading a slot's bytes.
     enum Reading: Equatable {
         case valid(HeaderSlot)
@@ -56,12 +72,14 @@ extension HeaderSlot {
         case damaged
         case newer(version: UInt32)
         case unknownFeatures([String])
+        /// The slot of an encrypted store, read without its data key.
+        case locked(KeySlots)
     }
 
-    /// The slot's sector, ready to be written.
-    func encoded() -> [UInt8] {
+    /// The slot's sector, ready to be written. `cipher`: that of an encrypted store, nil of any other.
+    func encoded(_ cipher: (any PageCipher)?) throws(StorageError) -> [UInt8] {
         var sector = [UInt8](repeating: 0, count: FileFormat.sectorSize)
-        sector.withUnsafeMutableBytes { buffer in
+        try sector.withMutableBytes { (buffer) throws(StorageError) in
             guard let bytes = buffer.baseAddress else { return }
             bytes.set(FileFormat.magic, at: 0)
             bytes.set(FileFormat.version, at: 16)
@@ -81,6 +99,7 @@ extension HeaderSlot {
             bytes.set(generation, at: 160)
             bytes.set(fileSectors, at: 168)
             bytes.set(journalPrevious, at: 176)
+            if let cipher, let keys { try Self.seal(buffer, keys, cipher) }
             bytes.set(Self.checksum(of: Bytes(buffer)), at: 8)
         }
         return sector
@@ -88,8 +107,8 @@ extension HeaderSlot {
 
     private static func checksum(of sector: Bytes) -> UInt64 { Checksum.of(Bytes(rebasing: sector[16...]), seed: 0) }
 
-    /// Reads a slot's sector (4,096 bytes).
-    static func read(_ sector: Bytes) -> Reading {
+    /// Reads a slot's sector (4,096 bytes). `cipher`: that of an encrypted store, if it is known.
+    static func read(_ sector: Bytes, _ cipher: (any PageCipher)?) -> Reading {
         guard sector.count == FileFormat.sectorSize, let bytes = sector.baseAddress, bytes.u64(0) == FileFormat.magic
         else { return .absent }
         guard bytes.u64(8) == checksum(of: sector) else { return .damaged }
@@ -99,16 +118,27 @@ extension HeaderSlot {
         guard unknown == 0 else {
             return .unknownFeatures((0..<64).filter { unknown >> UInt64($0) & 1 == 1 }.map { "feature bit \($0)" })
         }
-        return .valid(
-            HeaderSlot(
-                pageSize: bytes.u32(20), features: bytes.u64(24),
-                identifierLow: bytes.u64(32), identifierHigh: bytes.u64(40),
-                checkpoint: bytes.u64(48), transaction: bytes.u64(56), root: RootRecord(reading: bytes + 64),
-                directory: PageReference(page: bytes.u64(112), birth: bytes.u64(120)),
-                directorySectors: bytes.u32(128),
-                journal: JournalRing(first: bytes.u64(136), count: bytes.u64(144)),
-                journalPosition: bytes.u64(152), generation: bytes.u64(160), journalPrevious: bytes.u64(176),
-                fileSectors: bytes.u64(168)))
+        guard bytes.u64(24) & FileFormat.encrypted != 0 else { return .valid(HeaderSlot(fields: bytes, keys: nil)) }
+        guard let keys = KeySlots(Array(sector[Self.keys..<Self.keys + KeySlots.size])) else { return .damaged }
+        guard let cipher else { return .locked(keys) }
+        return withUnsafeTemporaryAllocation(byteCount: sector.count, alignment: 8) { (opened) -> Reading in
+            opened.copyMemory(from: sector)
+            guard let fields = opened.baseAddress, Self.open(opened, cipher) else { return .damaged }
+            return .valid(HeaderSlot(fields: UnsafeRawPointer(fields), keys: keys))
+        }
+    }
+
+    /// The fields of a slot's bytes.
+    private init(fields bytes: UnsafeRawPointer, keys: KeySlots?) {
+        self.init(
+            pageSize: bytes.u32(20), features: bytes.u64(24),
+            identifierLow: bytes.u64(32), identifierHigh: bytes.u64(40),
+            checkpoint: bytes.u64(48), transaction: bytes.u64(56), root: RootRecord(reading: bytes + 64),
+            directory: PageReference(page: bytes.u64(112), birth: bytes.u64(120)),
+            directorySectors: bytes.u32(128),
+            journal: JournalRing(first: bytes.u64(136), count: bytes.u64(144)),
+            journalPosition: bytes.u64(152), generation: bytes.u64(160), journalPrevious: bytes.u64(176),
+            fileSectors: bytes.u64(168), keys: keys)
     }
 
     /// Returns what is wrong, or nil if every field is within its bounds and within a file of `fileBytes`. In that case
@@ -158,6 +188,7 @@ extension HeaderSlot {
             case .newer(let version):
                 throw .newerFormat(path: path, version: version, supported: FileFormat.version)
             case .unknownFeatures(let names): throw .unknownFeatures(path: path, names: names)
+            case .locked: throw .keyNeeded(path: path)
             case .absent, .damaged: continue
             }
         }
@@ -172,5 +203,51 @@ extension HeaderSlot {
         }
         if fileBytes == 0 { throw .notAStore(path: path, reason: "the file is empty") }
         throw .notAStore(path: path, reason: "it does not begin with a Hornbeam header (\(fileBytes) bytes)")
+    }
+}
+
+// MARK: Encryption
+
+extension HeaderSlot {
+    /// Offsets in the slot of an encrypted store.
+    private static let fields = 48..<184
+    private static let nonce = 256
+    private static let sealed = 276..<412
+    private static let tag = 412
+    private static let keys = 512
+
+    /// Moves the fields to their place in an encrypted slot.
+    private static func seal(
+        _ slot: UnsafeMutableRawBufferPointer, _ keys: KeySlots, _ cipher: any PageCipher
+    ) throws(StorageError) {
+        guard let start = slot.baseAddress else { return }
+        let sealed = UnsafeMutableRawBufferPointer(rebasing: slot[Self.sealed])
+        sealed.copyMemory(from: Bytes(rebasing: slot[fields]))
+        UnsafeMutableRawBufferPointer(rebasing: slot[fields]).initializeMemory(as: UInt8.self, repeating: 0)
+        UnsafeMutableRawBufferPointer(rebasing: slot[Self.keys..<Self.keys + KeySlots.size]).copyBytes(from: keys.bytes)
+        try withContext(of: Bytes(slot)) { (context) throws(StorageError) in
+            try cipher.seal(sealed, context: context, nonce: start + nonce, tag: start + tag)
+        }
+    }
+
+    /// Moves the fields back. Returns false if they are not what was written.
+    private static func open(_ slot: UnsafeMutableRawBufferPointer, _ cipher: any PageCipher) -> Bool {
+        guard let start = slot.baseAddress else { return false }
+        let sealed = UnsafeMutableRawBufferPointer(rebasing: slot[Self.sealed])
+        let isOpen = try? withContext(of: Bytes(slot)) { (context) throws(StorageError) in
+            cipher.open(0, sealed, context: context, nonce: start + nonce, tag: start + tag)
+        }
+        guard isOpen == true else { return false }
+        UnsafeMutableRawBufferPointer(rebasing: slot[fields]).copyMemory(from: Bytes(sealed))
+        return true
+    }
+
+    /// Hands out the slot's bytes in clear that the tag authenticates: those that stay the same from one checkpoint to
+    /// the next.
+    private static func withContext<Result>(
+        of slot: Bytes, _ body: (Bytes) throws(StorageError) -> Result
+    ) throws(StorageError) -> Result {
+        let context = Array(slot[16..<48]) + Array(slot[Self.keys..<Self.keys + KeySlots.size])
+        return try context.withBytes(body)
     }
 }

@@ -6,7 +6,7 @@
 //        8    8  birth: the transaction that wrote it (space map and directory: the checkpoint's number)
 //       16    1  kind
 //       17    1  level: 0 for a leaf, its height for a branch
-//       18    2  flags: bit 0 for a page compressed in one piece, bit 1 for one in blocks
+//       18    2  flags: bit 0 for a page compressed in one piece, bit 1 for one in blocks, bit 2 for an encrypted one
 //       20    4  size in sectors
 
 /// Byte offsets in a page's header.
@@ -18,9 +18,12 @@ package enum PageLayout {
     @inlinable package static var level: Int { 17 }
     @inlinable package static var flags: Int { 18 }
     @inlinable package static var sectors: Int { 20 }
-    /// The flag of a page compressed in one piece, and of one in blocks; no others are known.
+    /// The flag of a page compressed in one piece, and of one in blocks.
     static var compressed: UInt16 { 1 }
     static var inBlocks: UInt16 { 2 }
+    /// The flag of a page's stored form in an encrypted store; in memory long values have it alone. No other flags are
+    /// known.
+    static var sealed: UInt16 { 4 }
     /// Offset at which the content of the page's kind starts.
     @inlinable package static var headerSize: Int { 24 }
 }
@@ -84,6 +87,14 @@ struct PageHeader {
 
     static func setChecksum(_ checksum: UInt64, of page: UnsafeMutableRawPointer) {
         page.set(checksum, at: PageLayout.checksum)
+    }
+
+    /// Turns a page into its stored form, in place: encrypted if there is a cipher, and with its checksums set.
+    static func seal(
+        _ page: UnsafeMutableRawBufferPointer, number: UInt64, with cipher: (any PageCipher)?
+    ) throws(StorageError) {
+        if let cipher { try PageSeal.seal(page, number: number, with: cipher) }
+        seal(page, number: number)
     }
 
     /// Sets the page's checksums to those of its bytes.

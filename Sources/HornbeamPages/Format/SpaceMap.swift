@@ -50,9 +50,10 @@ struct SpaceMap {
 
     static var wordsPerExtent: Int { Int(FileFormat.extentSectors) / 64 }
 
-    init(pageSize: Int) {
+    /// `reserve`: bytes at the end of map pages that hold no part of the map.
+    init(pageSize: Int, reserve: Int = 0) {
         pageSectors = pageSize / FileFormat.sectorSize
-        extentsPerMap = SpaceMapPage.extents(pageSize: pageSize)
+        extentsPerMap = SpaceMapPage.extents(pageSize: pageSize - reserve)
         // A power of two of at most 16.
         alignedBits = UInt64.max / ((1 << UInt64(pageSectors)) - 1)
     }

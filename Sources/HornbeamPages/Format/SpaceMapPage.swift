@@ -8,7 +8,8 @@
 //       32       one bit a sector, 64 to a word,     28    4  zero
 //                bit 0 of word 0 first               32       for each map page: its number 8, its birth 8
 //
-// A map page covers whole extents: (page size - 32) / 32 of them.
+// A map page covers whole extents: (page size - 32) / 32 of them. In an encrypted store both leave the last 36 bytes
+// empty, which don't count as a part of the page's size.
 
 enum SpaceMapPage {
     static var contentOffset: Int { 32 }
@@ -16,9 +17,8 @@ enum SpaceMapPage {
     static func extents(pageSize: Int) -> Int { (pageSize - contentOffset) / 32 }
 
     /// Map pages of a file.
-    static func count(fileSectors: UInt64, pageSize: Int) -> Int {
-        let extents = Int(FileFormat.extents(with: fileSectors))
-        return (extents + self.extents(pageSize: pageSize) - 1) / self.extents(pageSize: pageSize)
+    static func count(fileSectors: UInt64, extentsPerMap: Int) -> Int {
+        (Int(FileFormat.extents(with: fileSectors)) + extentsPerMap - 1) / extentsPerMap
     }
 
     /// Fills `page` (zeroed, one node page long) with part `index` of the map.
@@ -34,8 +34,8 @@ enum SpaceDirectoryPage {
     static var contentOffset: Int { 32 }
     static var entrySize: Int { 16 }
 
-    static func sectors(maps: Int) -> UInt32 {
-        UInt32(FileFormat.sectors(bytes: contentOffset + maps * entrySize))
+    static func sectors(maps: Int, reserve: Int) -> UInt32 {
+        UInt32(FileFormat.sectors(bytes: contentOffset + maps * entrySize + reserve))
     }
 
     /// Fills `page` (zeroed, long enough).

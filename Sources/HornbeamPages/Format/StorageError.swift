@@ -33,6 +33,12 @@ package enum StorageError: Error, Equatable {
     case unsupported(String)
     /// A read was asked to end early.
     case cancelled
+    /// The store is encrypted, and no key was given.
+    case keyNeeded(path: String)
+    /// No key slot of the store is for the key that was given.
+    case wrongKey(path: String)
+    /// A key was given for a store that is not encrypted.
+    case notEncrypted(path: String)
 }
 
 /// A corruption: the damaged part, and its position. Only the engine makes these, each `reason` in exactly one place of
@@ -94,6 +100,10 @@ extension StorageError: CustomStringConvertible {
                 deleted since, or delete entries, not too many in one transaction (some room is kept for that)
                 """
         case .exists(let path): return "\(path) exists already"
+        case .keyNeeded(let path): return "\(path) is encrypted: open it with its key or passphrase"
+        case .wrongKey(let path): return "the key or passphrase is not one of \(path)'s"
+        case .notEncrypted(let path):
+            return "\(path) is not encrypted: open it without a key, or make an encrypted copy (`hornbeam encrypt`)"
         case .tooLarge(let what, let size, let limit):
             return "\(what) of \(size) bytes is too large: the limit is \(limit) bytes"
         case .failed(let cause):

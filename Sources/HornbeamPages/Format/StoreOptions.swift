@@ -52,6 +52,11 @@ package struct StoreOptions: Sendable {
     /// again may be taken by the open write transaction's own, before they are written to their places.
     package var cacheBytes = StandardOptions.cacheBytes
 
+    /// The key of an encrypted store; nil for any other. Its pages are read by system calls.
+    package var encryption: (any StoreEncryption)?
+    /// `access` as it is: encrypted pages can't be mapped.
+    var usedAccess: PageAccess { encryption == nil ? access : .read }
+
     package init() {}
 }
 

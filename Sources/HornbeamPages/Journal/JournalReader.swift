@@ -5,6 +5,8 @@
 struct JournalReader {
     let header: HeaderSlot
     let file: FileReader
+    /// That of an encrypted store, for `withRedo`.
+    var cipher: (any PageCipher)?
     private var ring: JournalRing { header.journal }
 
     /// A complete record and its place, bytes from the ring's start.
@@ -135,6 +137,21 @@ struct JournalReader {
 
     private func isWhole(_ entry: Entry) throws(StorageError) -> Bool {
         try withPayload(of: entry) { (payload) throws(StorageError) in entry.record.isWhole(payload: payload) }
+    }
+
+    /// The record's redo: its payload, decrypted in an encrypted store.
+    func withRedo<Result>(
+        of entry: Entry, _ body: (Bytes) throws(StorageError) -> Result
+    ) throws(StorageError) -> Result {
+        try withPayload(of: entry) { (payload) throws(StorageError) in
+            guard let cipher else { return try body(payload) }
+            guard let redo = entry.record.open(payload, with: cipher) else {
+                throw .corrupt(
+                    Corruption(
+                        reason: "the journal's record of transaction \(entry.record.transaction): \(PageSeal.forged)"))
+            }
+            return try redo.withBytes(body)
+        }
     }
 
     /// The record's payload, in place or, where it goes over the ring's end, put together.

@@ -14,7 +14,8 @@
 //       48    8  checksum: XXH3-64 of the payload, seeded with that of this header (this field taken as zero)
 //       56    4  first sector of the ring  } for whoever finds the record
 //       60    4  sectors of the ring       } without a header that tells
-//       64       payload
+//       64       payload; in an encrypted store nonce 20 · redo, encrypted · tag 16, which also authenticates the
+//                header but for its checksum
 
 struct JournalRecord: Equatable {
     var payloadSize: Int
@@ -57,8 +58,10 @@ struct JournalRecord: Equatable {
         return checksum
     }
 
-    private func withHeader<Result>(_ body: (UnsafeMutableRawBufferPointer) -> Result) -> Result {
-        withUnsafeTemporaryAllocation(byteCount: Self.headerSize, alignment: 8) { buffer in
+    private func withHeader<Result, Failure: Error>(
+        _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try withUnsafeTemporaryAllocation(byteCount: Self.headerSize, alignment: 8) { (buffer) throws(Failure) in
             buffer.initializeMemory(as: UInt8.self, repeating: 0)
             if let bytes = buffer.baseAddress {
                 bytes.set(Self.magic, at: 0)
@@ -71,7 +74,7 @@ struct JournalRecord: Equatable {
                 bytes.set(UInt32(truncatingIfNeeded: ring.first), at: 56)
                 bytes.set(UInt32(truncatingIfNeeded: ring.count), at: 60)
             }
-            return body(buffer)
+            return try body(buffer)
         }
     }
 
@@ -83,6 +86,38 @@ struct JournalRecord: Equatable {
     /// Whether the payload is the one the header was written for.
     func isWhole(payload: Bytes) -> Bool {
         withHeader { Self.checksum(header: Bytes($0), payload: payload) } == checksum
+    }
+}
+
+// MARK: Encryption
+
+extension JournalRecord {
+    /// Returns the payload of an encrypted store's record: `payloadSize` bytes.
+    func sealed(_ redo: Bytes, with cipher: any PageCipher) throws(StorageError) -> [UInt8] {
+        var payload = [UInt8](repeating: 0, count: redo.count + PageSeal.reserve)
+        try payload.withMutableBytes { (payload) throws(StorageError) in
+            guard let start = payload.baseAddress else { return }
+            let content = UnsafeMutableRawBufferPointer(
+                rebasing: payload[PageSeal.nonceSize..<PageSeal.nonceSize + redo.count])
+            content.copyMemory(from: redo)
+            try withHeader { (header) throws(StorageError) in
+                try cipher.seal(
+                    content, context: Bytes(header), nonce: start,
+                    tag: start + (PageSeal.nonceSize + redo.count))
+            }
+        }
+        return payload
+    }
+
+    /// Returns the redo of an encrypted store's record, or nil if it isn't what was written.
+    func open(_ payload: Bytes, with cipher: any PageCipher) -> [UInt8]? {
+        guard payload.count >= PageSeal.reserve, let start = payload.baseAddress else { return nil }
+        let end = payload.count - PageSeal.tagSize
+        var redo = Array(payload[PageSeal.nonceSize..<end])
+        let isOpen = redo.withMutableBytes { (redo) in
+            withHeader { cipher.open(0, redo, context: Bytes($0), nonce: start, tag: start + end) }
+        }
+        return isOpen ? redo : nil
     }
 }
 

@@ -40,6 +40,7 @@ struct JournalBatch {
 struct JournalWriter {
     let ring: JournalRing
     let generation: UInt64
+    private let cipher: (any PageCipher)?
     private(set) var start: UInt64
     private(set) var end: JournalMark
     /// The end of the records whose commits are published.
@@ -60,7 +61,8 @@ struct JournalWriter {
     private static let keptBound = 1 << 20
 
     /// An empty journal, as a checkpoint leaves it.
-    init(after header: HeaderSlot) {
+    init(after header: HeaderSlot, _ cipher: (any PageCipher)?) {
+        self.cipher = cipher
         ring = header.journal
         generation = header.generation
         start = header.journalPosition << FileFormat.sectorShift
@@ -75,24 +77,30 @@ struct JournalWriter {
     /// Sectors that the records since the last durable checkpoint take.
     var usedSectors: UInt64 { (end.position.ceilSector - start) >> FileFormat.sectorShift }
 
-    /// The largest payload that one record may have: half of the ring.
-    var maximumPayload: Int { JournalRecord.maximumPayload(ringBytes: ring.byteCount) }
+    /// The largest redo that one record may have: half of the ring.
+    var maximumRedo: Int { JournalRecord.maximumPayload(ringBytes: ring.byteCount) - PageSeal.reserve(cipher) }
 
-    func fits(payload: Int) -> Bool {
-        !isDoubtful && payload <= maximumPayload
-            && JournalRecord.size(payload: payload) <= UInt64(ring.byteCount) - (end.position - start)
+    func fits(redo: Int) -> Bool {
+        !isDoubtful && redo <= maximumRedo
+            && JournalRecord.size(payload: redo + PageSeal.reserve(cipher)) <= UInt64(ring.byteCount)
+                - (end.position - start)
     }
 
     /// Whether too many bytes are kept, so that they should be written, with any durability.
     var isFull: Bool { kept.count > Self.keptBound }
 
     /// Adds a record; nothing is written yet. The caller has asked `fits`.
-    mutating func append(_ payload: Bytes, transaction: UInt64) {
-        precondition(fits(payload: payload.count), "the record must fit in the ring")
+    mutating func append(_ redo: Bytes, transaction: UInt64) throws(StorageError) {
+        precondition(fits(redo: redo.count), "the record must fit in the ring")
         let record = JournalRecord(
-            payloadSize: payload.count, generation: generation, transaction: transaction, durable: durable,
+            payloadSize: redo.count + PageSeal.reserve(cipher), generation: generation, transaction: transaction,
+            durable: durable,
             previous: end.previous, ring: ring)
-        end.previous = record.append(payload: payload, to: &kept)
+        if let cipher {
+            end.previous = try record.sealed(redo, with: cipher).withBytes { record.append(payload: $0, to: &kept) }
+        } else {
+            end.previous = record.append(payload: redo, to: &kept)
+        }
         end.position += record.size
         end.transaction = transaction
     }

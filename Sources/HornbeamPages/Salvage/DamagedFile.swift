@@ -22,6 +22,9 @@ package final class DamagedFile {
     package private(set) var notes: [String] = []
     private let file: any StoreFile
     private let header: HeaderSlot?
+    private let keys: StoreKeys?
+    /// The key that it was opened with.
+    package let encryption: (any StoreEncryption)?
     /// Whether both slots say the same: then the journal is where they say.
     private let isHeaderSure: Bool
     private var space: SpaceMap
@@ -30,19 +33,28 @@ package final class DamagedFile {
     private var isMapKnown: [Bool] = []
 
     /// Opens the file at `path` without waiting for other processes.
-    package convenience init(path: String) throws(StorageError) {
+    package convenience init(path: String, encryption: (any StoreEncryption)? = nil) throws(StorageError) {
         var options = StoreOptions()
         options.readOnly = true
         options.createIfMissing = false
-        try self.init(file: try LinuxFile.open(path: path, options: options))
+        options.encryption = encryption
+        try self.init(file: try LinuxFile.open(path: path, options: options), encryption: encryption)
     }
 
     /// Throws if the file is of a newer format, or has no trace of a store.
-    package init(file: any StoreFile) throws(StorageError) {
+    package init(file: any StoreFile, encryption: (any StoreEncryption)? = nil) throws(StorageError) {
         self.file = file
+        self.encryption = encryption
         path = file.path
         sectorCount = try file.size() >> FileFormat.sectorShift
-        let slots = try Self.readHeaders(file, sectorCount)
+        keys = try sectorCount > 0 ? StoreKeys(file, encryption) : nil
+        let slots = try Self.readHeaders(file, sectorCount, keys?.cipher)
+        if slots.isEmpty, encryption != nil {
+            throw .corrupt(
+                Corruption(
+                    reason: "both header slots of \(file.path) are damaged: without their key slots no page of an "
+                        + "encrypted store can be read"))
+        }
         // The newest; its places are looked at when they are used.
         header = slots.max { $0.checkpoint < $1.checkpoint }
         isHeaderSure = slots.count == FileFormat.headerSlotCount && slots.allSatisfy { $0 == slots.first }
@@ -54,7 +66,7 @@ package final class DamagedFile {
             }
             pageSize = found
         }
-        space = SpaceMap(pageSize: pageSize)
+        space = SpaceMap(pageSize: pageSize, reserve: PageSeal.reserve(keys?.cipher))
         let extent = FileFormat.extentSectors
         space.grow(to: (sectorCount + extent - 1) / extent * extent)
         if header == nil { notes.append("both header slots are lost: the newest commits may be, too") }
@@ -70,6 +82,8 @@ package final class DamagedFile {
     package var root: RootRecord? { header?.root }
     /// The newest transaction that a page can be of.
     package var newestBirth: UInt64 { header?.transaction ?? FileFormat.maximumNumber }
+    /// Whether it is an encrypted store.
+    package var isSealed: Bool { keys != nil }
     package var pageSectors: UInt32 { UInt32(pageSize / FileFormat.sectorSize) }
 
     // MARK: Pages
@@ -78,9 +92,12 @@ package final class DamagedFile {
     package func page(_ number: UInt64, kind: PageKind, sectors: UInt32) -> [UInt8]? {
         guard number >= FileFormat.reservedSectors, sectors > 0, sectors <= FileFormat.maximumPageSectors,
             number < sectorCount, UInt64(sectors) <= sectorCount - number,
-            let bytes = read(number, Int(sectors)), Self.isWhole(bytes, number: number, kind: kind, sectors: sectors)
+            var bytes = read(number, Int(sectors)), Self.isWhole(bytes, number: number, kind: kind, sectors: sectors)
         else { return nil }
-        return bytes
+        let flags = bytes.withBytes { $0.baseAddress.map { PageHeader(reading: $0).flags } ?? 0 }
+        guard let cipher = keys?.cipher else { return flags & PageLayout.sealed == 0 ? bytes : nil }
+        let problem = bytes.withMutableBytes { PageSeal.open($0, number: number, with: cipher) }
+        return problem == nil ? bytes : nil
     }
 
     /// A leaf's raw bytes, whether it is stored as it is or compressed; nil if it is not whole. `pointer` as its parent
@@ -116,13 +133,20 @@ package final class DamagedFile {
         return space.isLive(SectorRun(start: page, count: sectors)) ? .current : .free
     }
 
+    /// Whether a sector is the journal's, as far as the header tells.
+    package func isJournal(_ sector: UInt64) -> Bool {
+        header.map { $0.journal.run.start..<$0.journal.run.end ~= sector } ?? false
+    }
+
     /// Calls `visit` with a pointer to every place that looks like a page of a tree; whether it is one is for `page`
     /// and `leaf` to say.
     package func scan(visit: (_ pointer: UInt64, _ kind: PageKind) -> Void) {
         Self.scan(file, 0..<sectorCount) { (number, bytes) in
             let header = PageHeader(reading: bytes)
             guard let kind = PageKind(rawValue: header.kind), number >= FileFormat.reservedSectors else { return }
-            if header.sectors == self.pageSectors, header.flags == 0, number % UInt64(header.sectors) == 0 {
+            if header.sectors == self.pageSectors, header.flags & ~PageLayout.sealed == 0,
+                number % UInt64(header.sectors) == 0
+            {
                 visit(number, kind)
             } else if kind == .leaf, header.sectors > 0, header.sectors <= CompressedPage.maximumSectors {
                 visit(PagePointer.make(number, sectors: header.sectors), kind)
@@ -202,11 +226,13 @@ package final class DamagedFile {
     // MARK: Header and space map
 
     /// The slots that hold.
-    private static func readHeaders(_ file: any StoreFile, _ sectorCount: UInt64) throws(StorageError) -> [HeaderSlot] {
+    private static func readHeaders(
+        _ file: any StoreFile, _ sectorCount: UInt64, _ cipher: (any PageCipher)?
+    ) throws(StorageError) -> [HeaderSlot] {
         var whole: [HeaderSlot] = []
         for slot in 0..<Swift.min(FileFormat.headerSlotCount, sectorCount) {
             guard let bytes = read(file, slot, 1) else { continue }
-            switch bytes.withUnsafeBytes({ HeaderSlot.read($0) }) {
+            switch bytes.withUnsafeBytes({ HeaderSlot.read($0, cipher) }) {
             case .valid(let header):
                 // Up to the former size of the file: parts that were cut off are found missing page by page.
                 let bytes = Swift.max(header.fileSectors, sectorCount) << FileFormat.sectorShift
@@ -218,7 +244,7 @@ package final class DamagedFile {
             case .newer(let version):
                 throw .newerFormat(path: file.path, version: version, supported: FileFormat.version)
             case .unknownFeatures(let names): throw .unknownFeatures(path: file.path, names: names)
-            case .absent, .damaged: continue
+            case .absent, .damaged, .locked: continue
             }
         }
         return whole
@@ -229,7 +255,7 @@ package final class DamagedFile {
         guard let (directory, sectors, fileSectors) = named ?? findDirectory() else {
             return notes.append("the space map is lost: what is current can't be told from what was changed since")
         }
-        let count = SpaceMapPage.count(fileSectors: fileSectors, pageSize: pageSize)
+        let count = SpaceMapPage.count(fileSectors: fileSectors, extentsPerMap: space.extentsPerMap)
         isMapKnown = [Bool](repeating: false, count: count)
         let maps = page(directory.page, kind: .spaceDirectory, sectors: sectors).flatMap { bytes in
             bytes.withUnsafeBytes { (bytes) -> [PageReference]? in
@@ -265,7 +291,7 @@ package final class DamagedFile {
             let sectors = UInt64(maps) * covered
             // As far as the file may have been cut: many that claim to be large would be read again and again.
             guard header.kind == PageKind.spaceDirectory.code, header.birth > newest?.0.birth ?? 0,
-                maps > 0, SpaceDirectoryPage.sectors(maps: maps) == header.sectors,
+                maps > 0, SpaceDirectoryPage.sectors(maps: maps, reserve: 0) == header.sectors,
                 sectors <= 16 * Swift.max(self.sectorCount, covered),
                 self.page(number, kind: .spaceDirectory, sectors: header.sectors) != nil
             else { return }
@@ -285,7 +311,8 @@ package final class DamagedFile {
             if ring.end > sectorCount { notes.append("the journal is cut off: the newest commits may be lost") }
             if isHeaderSure { sectors = sectors.clamped(to: ring.start..<ring.end) }
         }
-        var search = JournalSearch(file, sectors, sectorCount: sectorCount, header: header)
+        var search = JournalSearch(
+            file, sectors, sectorCount: sectorCount, header: header, cipher: keys?.cipher)
         let last = search.follow(header, newestBirth: newestCurrentBirth)
         if search.isDamaged(after: last) {
             notes.append("the journal is damaged: the commits after transaction \(last) are lost")
@@ -299,7 +326,7 @@ package final class DamagedFile {
     /// Calls `each` with the payloads of the commits, oldest first, up to the first unreadable one.
     package func forEachCommit(_ each: (Bytes) throws(StorageError) -> Void) throws(StorageError) {
         for index in 0..<commits.count {
-            guard let payload = commits.payload(index) else { return }
+            guard let payload = commits.redo(index) else { return }
             try payload.withBytes { (payload) throws(StorageError) in try each(payload) }
         }
     }

@@ -20,6 +20,7 @@ struct JournalSearch {
     }
 
     private let file: any StoreFile
+    private let cipher: (any PageCipher)?
     /// In the order of their transactions.
     private var records: [Found] = []
     private var witness: JournalWitness?
@@ -27,8 +28,12 @@ struct JournalSearch {
     private var commits: [Found] = []
 
     /// Searches `sectors` of the file, whose checkpoint `header` describes if there is one.
-    init(_ file: any StoreFile, _ sectors: Range<UInt64>, sectorCount: UInt64, header: HeaderSlot?) {
+    init(
+        _ file: any StoreFile, _ sectors: Range<UInt64>, sectorCount: UInt64, header: HeaderSlot?,
+        cipher: (any PageCipher)?
+    ) {
         self.file = file
+        self.cipher = cipher
         let place = JournalWitness.offset >> FileFormat.sectorShift
         let sector = place < sectorCount ? DamagedFile.read(file, place, 1) : nil
         witness = sector?.withBytes { $0.baseAddress.flatMap { JournalWitness(reading: $0) } }
@@ -82,8 +87,12 @@ struct JournalSearch {
     /// Number of commits that follow the state.
     var count: Int { commits.count }
 
-    /// The payload of one of them; nil if it can't be read any more.
-    func payload(_ index: Int) -> [UInt8]? { Self.payload(of: commits[index], file) }
+    /// The redo of one of them; nil if it can't be read any more.
+    func redo(_ index: Int) -> [UInt8]? {
+        let payload = Self.payload(of: commits[index], file)
+        guard let cipher else { return payload }
+        return payload.flatMap { $0.withBytes { commits[index].record.open($0, with: cipher) } }
+    }
 
     /// Finds the commits that follow the header's state; without one, the state with this newest birth. The newest
     /// transaction that is known then.

@@ -63,11 +63,11 @@ extension PageStore {
 
     /// Whether a record of this size has room in the journal, once a checkpoint that is under way has ended.
     private func makeRoom(for size: Int) throws(StorageError) -> Bool {
-        if pipeline.fits(payload: size) { return true }
+        if pipeline.fits(redo: size) { return true }
         guard side.run != nil else { return false }
         // Its error is not this commit's, which tries by a checkpoint of its own.
         _ = concludeRun()
-        return pipeline.fits(payload: size)
+        return pipeline.fits(redo: size)
     }
 
     /// The part without the turn: returns once the commit is as durable as it asked, and visible.
@@ -113,7 +113,7 @@ extension PageStore {
     /// bytes, as with changes all over a tree, but not with long or sorted values.
     private func ringChange(missing size: Int) -> RingChange {
         let largest = Int(side.largestRing) << FileFormat.sectorShift
-        guard size > 0, size <= JournalRecord.maximumPayload(ringBytes: largest),
+        guard size > 0, size <= JournalRecord.maximumPayload(ringBytes: largest) - verification.reserve,
             side.frames.liveBytes > 2 * size
         else { return .keep }
         side.oversizedCommits += 1
@@ -256,7 +256,8 @@ extension PageStore {
 
     private func write(_ part: UnwrittenPages.Part, of unwritten: UnwrittenPages) throws(StorageError) {
         let visible = { self.newest.withLock { $0.state.transaction } }
-        try unwritten.write(part, newest: visible) { (number, pages) throws(StorageError) in
+        try unwritten.write(part, newest: visible, cipher: verification.cipher) {
+            (number, pages) throws(StorageError) in
             // By the atomic: a thread that announces a state has the pipeline's lock.
             guard !pipeline.hasFailed else { throw .invalid("\(file.path) has failed: nothing is written any more") }
             try file.write(Bytes(pages), at: number << FileFormat.sectorShift)
@@ -299,6 +300,7 @@ extension PageStore {
 
     /// One write for each run that is contiguous in the file and in memory.
     private func writePages(_ frames: [Frame], startsWriteBack: Bool = false) throws(StorageError) {
+        if let cipher = verification.cipher { return try writeSealed(frames, cipher, startsWriteBack) }
         var index = 0
         while index < frames.count {
             let first = frames[index]
@@ -310,11 +312,44 @@ extension PageStore {
                 bytes += frames[index].run.byteCount
                 index += 1
             }
-            try file.write(Bytes(start: first.bytes, count: bytes), at: first.run.byteOffset)
-            side.noteWritten(bytes)
-            if startsWriteBack, bytes >= Self.largeRun {
-                file.startWriteBack(at: first.run.byteOffset, count: UInt64(bytes))
+            try write(Bytes(start: first.bytes, count: bytes), at: first.run.byteOffset, startsWriteBack)
+        }
+        for frame in frames { noteVerified(frame) }
+    }
+
+    private func write(_ pages: Bytes, at offset: UInt64, _ startsWriteBack: Bool) throws(StorageError) {
+        try file.write(pages, at: offset)
+        side.noteWritten(pages.count)
+        if startsWriteBack, pages.count >= Self.largeRun {
+            file.startWriteBack(at: offset, count: UInt64(pages.count))
+        }
+    }
+
+    /// Writes frames encrypted, from copies: the transaction may need them as they are. One write for each run that is
+    /// contiguous in the file.
+    private func writeSealed(
+        _ frames: [Frame], _ cipher: any PageCipher, _ startsWriteBack: Bool
+    ) throws(StorageError) {
+        let largest = frames.reduce(Self.largeRun) { Swift.max($0, $1.run.byteCount) }
+        let total = frames.reduce(0) { $0 + $1.run.byteCount }
+        let staging = UnsafeMutableRawBufferPointer.allocate(byteCount: Swift.min(largest, total), alignment: 64)
+        defer { staging.deallocate() }
+        var index = 0
+        while index < frames.count {
+            let offset = frames[index].run.byteOffset
+            var filled = 0
+            while index < frames.count, frames[index].run.byteOffset == offset + UInt64(filled),
+                filled + frames[index].run.byteCount <= staging.count
+            {
+                let frame = frames[index]
+                let copy = UnsafeMutableRawBufferPointer(
+                    rebasing: staging[filled..<filled + frame.run.byteCount])
+                copy.copyMemory(from: Bytes(frame.buffer))
+                try PageHeader.seal(copy, number: frame.run.start, with: cipher)
+                filled += copy.count
+                index += 1
             }
+            try write(Bytes(rebasing: staging[..<filled]), at: offset, startsWriteBack)
         }
         for frame in frames { noteVerified(frame) }
     }

@@ -75,7 +75,7 @@ final class CommitPipeline: @unchecked Sendable {
     // MARK: Entering: in the writer's turn
 
     /// Whether a record of this size fits in what is left of the ring.
-    func fits(payload: Int) -> Bool { monitor.locked { journal?.fits(payload: payload) ?? false } }
+    func fits(redo: Int) -> Bool { monitor.locked { journal?.fits(redo: redo) ?? false } }
 
     /// Refuses when the store has failed, or what the open transaction builds on was withdrawn.
     func checkBase() throws(StorageError) {
@@ -99,7 +99,7 @@ final class CommitPipeline: @unchecked Sendable {
     func enter(_ commit: PendingCommit, redo: Bytes) throws(StorageError) {
         try monitor.locked { () throws(StorageError) in
             try checkBaseLocked()
-            journal?.append(redo, transaction: commit.state.transaction)
+            try journal?.append(redo, transaction: commit.state.transaction)
             if let journal { commit.mark = journal.end }
             pending.append(commit)
         }

@@ -96,7 +96,7 @@ final class Follower: Sendable {
             guard held.header == header else { return false }
             do throws(StorageError) {
                 guard try isCurrent(held) else { return false }
-                return try PageStore.readHeader(file) == header
+                return try PageStore.readHeader(file, verification.cipher) == header
             } catch {
                 return false
             }
@@ -258,7 +258,7 @@ final class Follower: Sendable {
         if told == nil, let life, identity.life == life { return .opening }
         // With the gate closed a writer without a life can only be about to end.
         if life == nil, try file.locks.isWritten() { return .opening }
-        let header = try PageStore.readHeader(file)
+        let header = try PageStore.readHeader(file, verification.cipher)
         // A living writer would have told of the records in the journal if they were durable.
         if life == nil, try PageStore.hasRecords(header, file) { return .notRecovered }
         var root = SharedRoot(identity: identity)

@@ -16,16 +16,24 @@ struct LongPageBuilder {
     /// Offset of the piece in the page.
     private var pieceStart: Int
     private let checksum: RunningChecksum
+    private let cipher: (any PageCipher)?
+    /// In an encrypted store: the bytes of the block so far.
+    private var block: [UInt8] = []
+    private let dataOffset: Int
+    /// Bytes of the value that are in the head or the pieces, as they are stored.
+    private var placed = 0
 
     /// Written at once.
     static let pieceSize = 1 << 20
 
     /// A page at `run`, which has as many sectors as a value of `size` bytes needs.
-    init(run: SectorRun, size: UInt64) {
+    init(run: SectorRun, size: UInt64, cipher: (any PageCipher)?) {
         self.run = run
         self.size = size
-        head = [UInt8](
-            repeating: 0, count: FileFormat.sectors(bytes: LongPage.dataOffset(size)) * FileFormat.sectorSize)
+        self.cipher = cipher
+        dataOffset = LongPage.dataOffset(size, isSealed: cipher != nil)
+        head = [UInt8](repeating: 0, count: FileFormat.sectors(bytes: dataOffset) * FileFormat.sectorSize)
+        head.withUnsafeMutableBytes { if let start = $0.baseAddress { LongPage.setSize(size, of: start) } }
         pieceStart = head.count
         checksum = RunningChecksum(seed: run.start)
         piece.reserveCapacity(Swift.min(Self.pieceSize, run.byteCount))
@@ -37,43 +45,73 @@ struct LongPageBuilder {
         while !rest.isEmpty {
             let inBlock = Int(count % UInt64(LongPage.blockSize))
             let part = rest.prefix(LongPage.blockSize - inBlock)
-            checksum.add(Bytes(rebasing: part))
-            try place(part, file)
+            if cipher == nil {
+                checksum.add(Bytes(rebasing: part))
+                try place(part, file)
+            } else {
+                block.append(contentsOf: part)
+            }
             count += UInt64(part.count)
             rest = rest.dropFirst(part.count)
-            if inBlock + part.count == LongPage.blockSize { endBlock() }
+            if inBlock + part.count == LongPage.blockSize { try endBlock(file) }
         }
     }
 
     /// Writes what is left, and the page's head. All of the value has been added.
     mutating func finish(birth: UInt64, to file: any StoreFile) throws(StorageError) {
-        if count % UInt64(LongPage.blockSize) != 0 { endBlock() }
+        if count % UInt64(LongPage.blockSize) != 0 { try endBlock(file) }
         if !piece.isEmpty {
             let sectors = FileFormat.sectors(bytes: piece.count)
             piece += [UInt8](repeating: 0, count: sectors * FileFormat.sectorSize - piece.count)
             try writePiece(file)
         }
-        head.withUnsafeMutableBytes { (head) in
+        try head.withMutableBytes { (head) throws(StorageError) in
             guard let start = head.baseAddress else { return }
             PageHeader.write(to: start, birth: birth, kind: .longValue, level: 0, sectors: run.count)
-            LongPage.setSize(size, of: start)
+            if let cipher {
+                start.set(PageLayout.sealed, at: PageLayout.flags)
+                try LongPage.sealHead(start, size: size, number: run.start, with: cipher)
+            }
             PageHeader.setChecksum(
-                Checksum.of(Bytes(rebasing: head[PageLayout.birth..<LongPage.dataOffset(size)]), seed: run.start),
-                of: start)
+                Checksum.of(Bytes(rebasing: head[PageLayout.birth..<dataOffset]), seed: run.start), of: start)
         }
         try write(head, at: 0, file)
     }
 
     /// Notes the checksum of the block that ends with the last byte added.
-    private mutating func endBlock() {
+    private mutating func endBlock(_ file: any StoreFile) throws(StorageError) {
         let block = Int((count - 1) / UInt64(LongPage.blockSize))
+        if let cipher { try seal(block, with: cipher, file) }
         let digest = checksum.finish()
         head.withUnsafeMutableBytes { if let start = $0.baseAddress { LongPage.setChecksum(digest, block, of: start) } }
     }
 
+    /// Encrypts the block that has all of its bytes, and puts it where it belongs.
+    private mutating func seal(
+        _ number: Int, with cipher: any PageCipher, _ file: any StoreFile
+    ) throws(StorageError) {
+        let (size, run) = (size, run)
+        var bytes: [UInt8] = []
+        swap(&bytes, &block)
+        try head.withMutableBytes { (head) throws(StorageError) in
+            guard let head = head.baseAddress else { return }
+            if number == 0 { try LongPage.makeNonce(of: head, size: size, with: cipher) }
+            try bytes.withMutableBytes { (bytes) throws(StorageError) in
+                try LongPage.seal(number, bytes, size: size, head: head, number: run.start, with: cipher)
+            }
+        }
+        try bytes.withBytes { (bytes) throws(StorageError) in
+            checksum.add(bytes)
+            try place(bytes[...], file)
+        }
+        bytes.removeAll(keepingCapacity: true)
+        swap(&bytes, &block)
+    }
+
     /// Puts bytes where they belong: behind the checksums, then into pieces.
     private mutating func place(_ bytes: Slice<Bytes>, _ file: any StoreFile) throws(StorageError) {
-        let offset = LongPage.dataOffset(size) + Int(count)
+        let offset = dataOffset + placed
+        placed += bytes.count
         var rest = bytes
         if offset < head.count {
             let first = rest.prefix(head.count - offset)

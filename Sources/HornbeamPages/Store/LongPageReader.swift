@@ -11,8 +11,10 @@ package final class LongPageReader {
     private let view: PageView
     /// The page, if it is the open transaction's own and in memory.
     private let page: Bytes?
-    /// Checksums of the blocks.
+    /// The page's bytes before the value, and the checksums of the blocks in them.
+    private var head: [UInt8] = []
     private var checksums: [UInt64] = []
+    private let cipher: (any PageCipher)?
     /// One block, and its number.
     private var block: [UInt8] = []
     private var loaded: Int?
@@ -22,24 +24,31 @@ package final class LongPageReader {
         self.view = view
         self.number = number
         self.size = size
+        cipher = view.store.verification.cipher
         let expected = Verification.Expectation(
-            number: number, birth: birth, kind: .longValue, level: 0, sectors: LongPage.sectors(size))
+            number: number, birth: birth, kind: .longValue, level: 0,
+            sectors: LongPage.sectors(size, isSealed: cipher != nil))
         if let own = view.ownPage(expected) {
             page = own
             return
         }
         page = nil
         let verification = view.store.verification
-        let head = try readHead(expected)
+        head = try readHead(expected)
         checksums = try head.withBytes { (head) throws(StorageError) in
             try verification.checkHead(head, size: size, expected, newestBirth: view.newestBirth(of: expected))
+            if let cipher, let start = head.baseAddress,
+                let problem = LongPage.headProblem(start, size: size, number: number, with: cipher)
+            {
+                throw Verification.corrupt(expected, problem)
+            }
             return LongPage.checksums(head, size: size)
         }
     }
 
     private func readHead(_ expected: Verification.Expectation) throws(StorageError) -> [UInt8] {
         try view.store.verification.checkIsInFile(expected)
-        return try read(LongPage.dataOffset(size), at: 0)
+        return try read(dataOffset, at: 0)
     }
 
     private func read(_ count: Int, at offset: Int) throws(StorageError) -> [UInt8] {
@@ -71,7 +80,9 @@ package final class LongPageReader {
     }
 
     /// Returns the offset of a block in the page.
-    private func first(_ index: Int) -> Int { LongPage.dataOffset(size) + index * LongPage.blockSize }
+    private func first(_ index: Int) -> Int { dataOffset + index * LongPage.blockSize }
+
+    private var dataOffset: Int { LongPage.dataOffset(size, isSealed: cipher != nil) }
 
     /// Hands out all of the value's bytes in their order, at most a block at a time.
     package func forEachBlock(_ body: (Bytes) throws(StorageError) -> Void) throws(StorageError) {
@@ -87,9 +98,23 @@ package final class LongPageReader {
             loaded = nil
             block = try read(count, at: first)
             try block.withBytes { (bytes) throws(StorageError) in try verify(bytes, index) }
+            try open(index)
             loaded = index
         }
         try block.withBytes { (bytes) throws(StorageError) in try body(bytes) }
+    }
+
+    /// Decrypts the block that was read.
+    private func open(_ index: Int) throws(StorageError) {
+        guard let cipher else { return }
+        let problem = block.withMutableBytes { (bytes) in
+            head.withBytes { (head) in
+                head.baseAddress.flatMap {
+                    LongPage.open(index, bytes, size: size, head: $0, number: number, with: cipher)
+                }
+            }
+        }
+        if let problem { throw .corrupt(Corruption(page: number, reason: problem)) }
     }
 
     private func verify(_ bytes: Bytes, _ index: Int) throws(StorageError) {

@@ -56,10 +56,11 @@ package final class LongPageWriter {
         birth = pages.birth
         // Pieces reach the file before the transaction ends, as it may without a commit.
         pages.side.usedNumber = Swift.max(pages.side.usedNumber, birth)
-        let sectors = LongPage.sectors(size)
+        let cipher = pages.side.verification.cipher
+        let sectors = LongPage.sectors(size, isSealed: cipher != nil)
         let run = SectorRun(start: try pages.takeRun(sectors), count: sectors)
         number = pages.openLongPages.add(run, birth: birth)
-        page = LongPageBuilder(run: run, size: size)
+        page = LongPageBuilder(run: run, size: size, cipher: cipher)
     }
 
     deinit { cancel() }

@@ -34,17 +34,20 @@ extension PageStore {
     package static func open(
         file: any StoreFile, options: StoreOptions, structure: @escaping StructureCheck, replay: Replay
     ) throws(StorageError) -> PageStore {
-        let mapping = options.access == .mapped ? file.mapping : nil
-        let header = try file.size() > 0 ? readHeader(file) : nil
+        let keys = file.isDurable ? try StoreKeys(file, options.encryption) : nil
+        let mapping = options.access == .mapped && keys == nil ? file.mapping : nil
+        let header = try file.size() > 0 ? readHeader(file, keys?.cipher) : nil
         let pageSize = header.map { Int($0.pageSize) } ?? options.pageSize
         guard FileFormat.isValid(pageSize: pageSize) else {
             throw .invalid("page size \(pageSize): a power of two from 4096 to 65536 is needed")
         }
         let cache = try PageCache(budget: options.cacheBytes, pageSize: pageSize)
-        let verification = try Verification(file: file, mapping: mapping, cache: cache, structure: structure)
-        guard let header else { return try create(file, options, verification) }
+        let verification = try Verification(
+            file: file, mapping: mapping, cache: cache, cipher: keys?.cipher, structure: structure)
+        guard let header else { return try create(file, options, verification, keys?.slots) }
         let store = try load(file, header, options, verification)
         try store.recover(replay)
+        store.side.leap()
         store.noteStatistics()
         return store
     }
@@ -52,13 +55,11 @@ extension PageStore {
     // MARK: Creating
 
     private static func create(
-        _ file: any StoreFile, _ options: StoreOptions, _ verification: Verification
+        _ file: any StoreFile, _ options: StoreOptions, _ verification: Verification, _ keys: KeySlots?
     ) throws(StorageError) -> PageStore {
-        var header = HeaderSlot(
-            pageSize: UInt32(options.pageSize), identifierLow: .random(in: 0...UInt64.max),
-            identifierHigh: .random(in: 0...UInt64.max))
+        var header = HeaderSlot(newPageSize: options.pageSize, keys: keys)
         header.takeFirstRing(options.firstRingSectors)
-        var space = SpaceMap(pageSize: options.pageSize)
+        var space = SpaceMap(pageSize: options.pageSize, reserve: verification.reserve)
         space.grow(to: header.fileSectors)
         space.reserve(SectorRun(start: 0, count: UInt32(FileFormat.reservedSectors)))
         if file.isDurable { space.reserve(header.journal.run) }
@@ -98,17 +99,19 @@ extension PageStore {
         file: any SharedFile, options: StoreOptions, structure: @escaping StructureCheck, replay: @escaping Replay
     ) throws(StorageError) -> PageStore {
         // Before anything else, so that a file that is no store gets the right error.
-        let header = try headerBesideWriter(file)
+        let keys = try StoreKeys(besideWriter: file, options.encryption)
+        let header = try headerBesideWriter(file, keys?.cipher)
         try file.locks.attend()
         let cache = try PageCache(budget: options.cacheBytes, pageSize: Int(header.pageSize))
         let verification = try Verification(
-            file: file, mapping: file.mapping, cache: cache, remembersBirths: true, structure: structure)
+            file: file, mapping: keys == nil ? file.mapping : nil, cache: cache, cipher: keys?.cipher,
+            remembersBirths: true, structure: structure)
         let follower = Follower(file: file, verification: verification) { () throws(StorageError) in
             try recover(file, options, structure, replay)
         }
         return try follower.find(isOpening: true) { (found) throws(StorageError) in
             try follower.note(found)
-            var space = SpaceMap(pageSize: Int(header.pageSize))
+            var space = SpaceMap(pageSize: Int(header.pageSize), reserve: verification.reserve)
             space.grow(to: FileFormat.fileSectors(within: found.root.fileSectors))
             let state = PublishedState(transaction: found.root.transaction, root: found.root.root)
             let side = WriterSide(
@@ -130,15 +133,17 @@ extension PageStore {
 
     /// Reads the header while a checkpoint may be writing it: each slot for itself may be found half written, and a
     /// slow reader can meet both writes.
-    private static func headerBesideWriter(_ file: any SharedFile) throws(StorageError) -> HeaderSlot {
+    private static func headerBesideWriter(
+        _ file: any SharedFile, _ cipher: (any PageCipher)?
+    ) throws(StorageError) -> HeaderSlot {
         for _ in 0..<3 {
             do throws(StorageError) {
-                return try readHeader(file)
+                return try readHeader(file, cipher)
             } catch .corrupt {
                 Claim.pause(milliseconds: 2)
             }
         }
-        return try readHeader(file)
+        return try readHeader(file, cipher)
     }
 
     /// Recovers a file whose writer died, and leaves it closed. Another process may come first: then it does it.
@@ -162,7 +167,7 @@ extension PageStore {
     private static func load(
         _ file: any StoreFile, _ header: HeaderSlot, _ options: StoreOptions, _ verification: Verification
     ) throws(StorageError) -> PageStore {
-        var space = SpaceMap(pageSize: Int(header.pageSize))
+        var space = SpaceMap(pageSize: Int(header.pageSize), reserve: verification.reserve)
         // The file may have grown since the checkpoint; sectors that the map does not know are free.
         let sectors = FileFormat.fileSectors(within: try file.size() >> FileFormat.sectorShift)
         guard sectors <= UInt64(file.maximumBytes) >> FileFormat.sectorShift else {
@@ -184,11 +189,13 @@ extension PageStore {
     /// The newest of the slots. An unreadable slot counts as damaged; if the other one is no help, its error is thrown.
     ///
     /// Beside a writer a slot is only right for the size that the file has then: if that changes, both are read again.
-    static func readHeader(_ file: any StoreFile) throws(StorageError) -> HeaderSlot {
+    static func readHeader(
+        _ file: any StoreFile, _ cipher: (any PageCipher)?
+    ) throws(StorageError) -> HeaderSlot {
         var size = try file.size()
         var attemptsLeft = 1000
         while true {
-            let (slots, failure) = readSlots(file, size: size)
+            let (slots, failure) = FileReader.headers(of: file, cipher, size: size)
             let former = size
             size = try file.size()
             // Whoever changes the size all the time is no writer: then the last look counts.
@@ -201,36 +208,14 @@ extension PageStore {
             }
         }
     }
-
-    private static func readSlots(
-        _ file: any StoreFile, size: UInt64
-    ) -> (slots: [HeaderSlot.Reading], failure: StorageError?) {
-        let reader = FileReader(file, mapping: nil)
-        var slots: [HeaderSlot.Reading] = []
-        var failure: StorageError?
-        for slot in 0..<FileFormat.headerSlotCount {
-            let offset = slot << FileFormat.sectorShift
-            guard offset + UInt64(FileFormat.sectorSize) <= size else {
-                slots.append(.absent)
-                continue
-            }
-            do throws(StorageError) {
-                slots.append(try reader.header(slot: slot))
-            } catch {
-                slots.append(.damaged)
-                failure = error
-            }
-        }
-        return (slots, failure)
-    }
 }
 
 extension WriterSide {
     /// Reads the space map as of the header, and marks what is not a tree's.
     func loadSpace() throws(StorageError) {
-        let pageSize = Int(header.pageSize)
-        let count = SpaceMapPage.count(fileSectors: header.fileSectors, pageSize: pageSize)
-        guard header.directorySectors == SpaceDirectoryPage.sectors(maps: count) else {
+        let count = SpaceMapPage.count(fileSectors: header.fileSectors, extentsPerMap: space.extentsPerMap)
+        let sectors = SpaceDirectoryPage.sectors(maps: count, reserve: verification.reserve)
+        guard header.directorySectors == sectors else {
             throw .corrupt(Corruption(reason: "the space directory has \(header.directorySectors) sectors"))
         }
         let directory = spacePage(header.directory, .spaceDirectory, sectors: header.directorySectors)

@@ -96,7 +96,7 @@ extension PageStore {
         let reader = fileReader
         return (0..<FileFormat.headerSlotCount).compactMap { (slot) -> String? in
             do throws(StorageError) {
-                guard case .valid(let header) = try reader.header(slot: slot) else {
+                guard case .valid(let header) = try reader.header(slot: slot, verification.cipher) else {
                     return "header slot \(slot) is damaged: the store depends on the other one"
                 }
                 // A stale slot after a crash is renewed by the next opening for writing.
@@ -110,7 +110,7 @@ extension PageStore {
 
     private func journalProblems() -> [String] {
         guard file.isDurable else { return [] }
-        let reader = JournalReader(header: side.header, file: fileReader)
+        let reader = JournalReader(header: side.header, file: fileReader, cipher: verification.cipher)
         do throws(StorageError) {
             if case .damaged(let last) = try reader.tail(after: reader.chain()) {
                 return ["the journal is damaged after the record of transaction \(last)"]

@@ -41,6 +41,8 @@ package final class PageStore: @unchecked Sendable {
 
     /// Bytes of a node page.
     package let pageSize: Int
+    /// Bytes that each page leaves empty: 0 unless the store is encrypted.
+    package let reserve: Int
     package let options: StoreOptions
     let file: any StoreFile
     let verification: Verification
@@ -74,6 +76,7 @@ package final class PageStore: @unchecked Sendable {
         pipeline = CommitPipeline(file: file)
         verification = side.verification
         cache = side.verification.cache
+        reserve = side.verification.reserve
         pageSize = Int(side.header.pageSize)
         newest = Mutex(Newest(state: side.tip))
         newestAddress = Atomic(Self.address(of: side.tip))
@@ -81,6 +84,12 @@ package final class PageStore: @unchecked Sendable {
     }
 
     deinit { file.close() }
+
+    /// The way to the data key; nil if the store is not encrypted. Constant but for `slots`, which `rekey` changes.
+    var keys: StoreKeys? {
+        guard let slots = side.header.keys, let cipher = verification.cipher else { return nil }
+        return StoreKeys(slots: slots, cipher: cipher)
+    }
 
     // MARK: Reading
 
@@ -236,7 +245,7 @@ package final class PageStore: @unchecked Sendable {
     /// The largest redo that a commit may carry; a larger transaction passes nil. 0 in memory: no redo is needed.
     package var maximumRedoSize: Int {
         let capacity = Int(newest.withLock { $0.statistics.journalCapacityBytes })
-        return Swift.max(0, JournalRecord.maximumPayload(ringBytes: capacity))
+        return Swift.max(0, JournalRecord.maximumPayload(ringBytes: capacity) - verification.reserve)
     }
 
     // MARK: Closing

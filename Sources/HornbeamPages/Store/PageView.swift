@@ -49,6 +49,8 @@ package final class PageView {
     let store: PageStore
     /// The size of the file as it is known now, in bytes.
     package var fileSize: UInt64 { store.verification.sectorCount << FileFormat.sectorShift }
+    /// Bytes that each page of the store leaves empty.
+    package var reserve: Int { store.reserve }
     let mapping: Mapping?
     /// The state that it sees, or has seen last, retained; nil in the writer's view. (Unmanaged: each look at a
     /// variable counts references, of which a read transaction of one get would have twelve.)

@@ -83,6 +83,8 @@ package final class PageWriter {
         let frame = try newFrame(sectors: sectors)
         frame.buffer.initializeMemory(as: UInt8.self, repeating: 0)
         PageHeader.write(to: frame.bytes, birth: birth, kind: kind, level: level, sectors: frame.run.count)
+        // Its layout is another one in an encrypted store.
+        if kind == .longValue, store.reserve > 0 { frame.bytes.set(PageLayout.sealed, at: PageLayout.flags) }
         return (frame.run.start, frame.bytes)
     }
 

@@ -18,21 +18,25 @@ package final class StoreBuilder {
     private var isOpen = true
     /// Made with the first compressed leaf.
     private var encoder: LeafEncoder?
+    private let keys: StoreKeys?
+    private var cipher: (any PageCipher)? { keys?.cipher }
+    private var reserve: Int { PageSeal.reserve(cipher) }
 
     /// Number of sectors of node pages in one write.
     private static let chunkSectors = Int(FileFormat.extentSectors)
 
     /// Builds into a new file at `path`; `.exists` if there is something.
-    package convenience init(path: String, pageSize: Int) throws(StorageError) {
-        try self.init(file: try LinuxFile.createNew(path: path), pageSize: pageSize)
+    package convenience init(path: String, like pages: PageStore) throws(StorageError) {
+        try self.init(file: try LinuxFile.createNew(path: path), like: pages)
     }
 
-    /// Builds into an empty file.
-    package init(file: any StoreFile, pageSize: Int) throws(StorageError) {
-        guard FileFormat.isValid(pageSize: pageSize) else { throw .invalid("page size \(pageSize)") }
+    /// Builds into an empty file. `like`: the new store has pages of the same size, and the same keys if that is
+    /// encrypted.
+    package init(file: any StoreFile, like pages: PageStore) throws(StorageError) {
         self.file = file
-        self.pageSize = pageSize
-        var space = SpaceMap(pageSize: pageSize)
+        pageSize = pages.pageSize
+        keys = pages.keys
+        var space = SpaceMap(pageSize: pageSize, reserve: PageSeal.reserve(keys?.cipher))
         space.grow(to: FileFormat.initialFileSectors)
         space.reserve(SectorRun(start: 0, count: UInt32(FileFormat.reservedSectors)))
         space.reserve(ring.run)
@@ -55,24 +59,23 @@ package final class StoreBuilder {
             count: UInt32(pageSize / FileFormat.sectorSize))
         let place = UnsafeMutableRawBufferPointer(rebasing: chunk[filled..<filled + pageSize])
         place.baseAddress?.copyMemory(from: page, byteCount: pageSize)
-        PageHeader.seal(place, number: run.start)
+        try PageHeader.seal(place, number: run.start, with: cipher)
         space.take(run)
         filled += pageSize
         return run.start
     }
 
-    /// Adds a leaf of a compressed tree, given raw and divided in these parts; its pointer. Changes what is in no part,
-    /// and maybe the checksum.
+    /// Adds a leaf of a compressed tree, given raw and divided in these parts; its pointer. The page is worthless then.
     package func addLeaf(
         _ page: UnsafeMutableRawBufferPointer, _ parts: LeafParts
     ) throws(StorageError) -> UInt64 {
         parts.clearRest(of: page)
-        let encoder = encoder ?? LeafEncoder()
+        let encoder = encoder ?? LeafEncoder(reserve: reserve)
         self.encoder = encoder
         return try encoder.withStored(page, parts) { (stored) throws(StorageError) in
             let sectors = UInt32(stored.count / FileFormat.sectorSize)
             let run = SectorRun(start: try takePlace(Int(sectors)), count: sectors)
-            PageHeader.seal(stored, number: run.start)
+            try PageHeader.seal(stored, number: run.start, with: cipher)
             space.take(run)
             try file.write(Bytes(stored), at: run.byteOffset)
             return PagePointer.make(run.start, sectors: sectors)
@@ -82,10 +85,10 @@ package final class StoreBuilder {
     /// Adds the value as a page with this birth, block by block, each verified before it gets the checksum of its new
     /// place.
     package func addLong(_ value: LongPageReader, birth: UInt64) throws(StorageError) -> UInt64 {
-        let sectors = LongPage.sectors(value.size)
+        let sectors = LongPage.sectors(value.size, isSealed: cipher != nil)
         let run = SectorRun(start: try takePlace(Int(sectors)), count: sectors)
         space.take(run)
-        var page = LongPageBuilder(run: run, size: value.size)
+        var page = LongPageBuilder(run: run, size: value.size, cipher: cipher)
         try value.forEachBlock { (block) throws(StorageError) in try page.append(block, to: file) }
         try page.finish(birth: birth, to: file)
         return run.start
@@ -97,11 +100,9 @@ package final class StoreBuilder {
         isOpen = false
         try writeChunk()
         try cut()
-        let header = HeaderSlot(
-            pageSize: UInt32(pageSize), identifierLow: .random(in: 0...UInt64.max),
-            identifierHigh: .random(in: 0...UInt64.max))
+        let header = HeaderSlot(newPageSize: pageSize, keys: keys?.slots)
         let cache = try PageCache(budget: 1 << 20, pageSize: pageSize)
-        let verification = try Verification(file: file, mapping: nil, cache: cache) { (_, _) in nil }
+        let verification = try Verification(file: file, mapping: nil, cache: cache, cipher: cipher) { (_, _) in nil }
         try PageStore.establish(
             file, StoreOptions(), verification, space, header,
             PublishedState(transaction: transaction, root: root))

@@ -63,6 +63,8 @@ final class WriterSide {
     @exclusivity(unchecked) var wantedRing: UInt64?
     /// The space that commits need, and whether shrinking the file has failed.
     @exclusivity(unchecked) var shrinking = Shrinking()
+    /// The first checkpoint of an encrypted store's life leaves out so many numbers: see `leap`.
+    @exclusivity(unchecked) var checkpointLeap: UInt64
     /// Commits by a checkpoint since it last grew, for whose redo the ring was too small.
     @exclusivity(unchecked) var oversizedCommits = 0
 
@@ -79,12 +81,28 @@ final class WriterSide {
         tip = state
         settled = state
         usedNumber = state.transaction
+        checkpointLeap = verification.cipher == nil ? 0 : .random(in: 1...1 << 32)
         // Memory that stays for the next transaction, out of a small budget too.
         frames = FrameTable(
             keptBytes: Swift.min(Swift.max(0, cacheBytes) / 4, 8 << 20), unwritten: verification.unwritten,
             places: verification.isMemory ? verification.mapping?.base : nil)
-        unplaced = UnplacedLeaves(keptBound: Swift.min(Swift.max(0, cacheBytes) / 2, 2 << 20))
+        unplaced = UnplacedLeaves(
+            keptBound: Swift.min(Swift.max(0, cacheBytes) / 2, 2 << 20), reserve: verification.reserve)
     }
+}
+
+// MARK: Copies of a file
+
+extension WriterSide {
+    /// In an encrypted store each life numbers its transactions and checkpoints from a random start on: a page of a
+    /// copy that lives on elsewhere, under the same key, has another birth and is refused here. Numbers last for 2^30
+    /// lives.
+    ///
+    /// Recovery repeats transactions under their own numbers: called after it.
+    func leap() { if verification.cipher != nil { usedNumber += .random(in: 1...1 << 32) } }
+
+    /// The number of the next checkpoint.
+    var nextCheckpoint: UInt64 { header.checkpoint + 1 + checkpointLeap }
 }
 
 // MARK: Figures
@@ -283,7 +301,9 @@ extension WriterSide {
     /// Whether half of that room is left.
     var hasRoomForFreeing: Bool { space.freeNodes >= nodes(of: .freeing) + freeingNodes / 2 }
 
-    private var directorySectors: UInt32 { SpaceDirectoryPage.sectors(maps: space.changedMaps.count) }
+    private var directorySectors: UInt32 {
+        SpaceDirectoryPage.sectors(maps: space.changedMaps.count, reserve: verification.reserve)
+    }
 
     /// Whether there is a place for the directory. It is one run: if it is longer than a node page (in a file of a
     /// hundred gigabytes and more), it needs a place of its own.

@@ -24,12 +24,18 @@ extension TreeStore {
     package func backup(
         to path: String, progress: (BackupProgress) -> Bool = { _ in true }
     ) throws(StorageError) -> Bool {
-        try backup(to: try StoreBuilder(path: path, pageSize: pages.pageSize), progress: progress)
+        try build(try StoreBuilder(path: path, like: pages), progress)
     }
 
     /// Copies the newest committed state into an empty file. Returns false if `progress` has ended it.
     package func backup(
-        to target: StoreBuilder, progress: (BackupProgress) -> Bool = { _ in true }
+        to file: any StoreFile, progress: (BackupProgress) -> Bool = { _ in true }
+    ) throws(StorageError) -> Bool {
+        try build(try StoreBuilder(file: file, like: pages), progress)
+    }
+
+    private func build(
+        _ target: StoreBuilder, _ progress: (BackupProgress) -> Bool
     ) throws(StorageError) -> Bool {
         let view = try pages.beginRead()
         defer { pages.endRead(view) }
@@ -48,8 +54,8 @@ private struct BackupCopy {
     /// The tree that is being copied.
     private struct Source {
         var name: String
-        var leafStamp = NodeStamp(tree: 0, reductionSize: 0)
-        var branchStamp = NodeStamp(tree: 0, reductionSize: 0)
+        var leafStamp: NodeStamp
+        var branchStamp: NodeStamp
         var isCatalogue: Bool { leafStamp.tree == 0 }
     }
 
@@ -86,7 +92,9 @@ private struct BackupCopy {
         let top = TreeRoot(page: root.page, birth: root.birth, count: root.count, level: Int(root.level))
         var copied = root
         do throws(StorageError) {
-            copied.page = try copyTree(top, Source(name: "catalogue"), report)
+            let stamp = NodeStamp(tree: 0, reductionSize: 0, reserve: view.reserve)
+            let source = Source(name: "catalogue", leafStamp: stamp, branchStamp: stamp)
+            copied.page = try copyTree(top, source, report)
         } catch {
             if isStopped { return false }
             throw error
@@ -210,8 +218,8 @@ private struct BackupCopy {
         }
         let size = record.options.reductionSize
         let source = Source(
-            name: name, leafStamp: NodeStamp(tree: record.number, reductionSize: 0),
-            branchStamp: NodeStamp(tree: record.number, reductionSize: size))
+            name: name, leafStamp: NodeStamp(tree: record.number, reductionSize: 0, reserve: view.reserve),
+            branchStamp: NodeStamp(tree: record.number, reductionSize: size, reserve: view.reserve))
         record.root.page = try copyTree(record.root, source, report)
         node.overwriteValue(index) { record.write(to: $0) }
     }
@@ -220,7 +228,7 @@ private struct BackupCopy {
         _ index: Int, of node: NodeEditor, _ source: Source, _ report: Report
     ) throws(StorageError) {
         var long = LongReference(node.view.cell(index).value)
-        let sectors = LongValue.sectors(long.size)
+        let sectors = LongValue.sectors(long.size, in: view)
         do throws(StorageError) {
             let value = try LongPageReader(view, number: long.page, birth: long.birth, size: long.size)
             long.page = try target.addLong(value, birth: long.birth)

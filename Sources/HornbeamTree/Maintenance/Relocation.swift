@@ -118,7 +118,7 @@ struct Relocation: CompactionWork {
         var leaf = try writer.node(tree, place.page, birth: place.birth, level: 0)
         for index in 0..<leaf.count where leaf.cell(index).isLong {
             let long = LongReference(leaf.cell(index).value)
-            let sectors = LongValue.sectors(long.size)
+            let sectors = LongValue.sectors(long.size, in: writer.pages.view)
             guard long.birth != writer.birth, writer.pages.shouldMove(long.page, sectors: sectors) else { continue }
             guard isClearing || writer.pages.hasRoomBelowLimit(sectors: sectors) else {
                 stuckSectors += UInt64(sectors)

@@ -12,9 +12,10 @@ package enum Salvage {
     /// name only once it is whole and durable. Throws if there is nothing to be salvaged, or the new store can't be
     /// written; the damaged file is never changed. `progress` gets the number of entries found so far.
     package static func run(
-        from source: String, to target: String, progress: (UInt64) -> Void = { _ in }
+        from source: String, to target: String, encryption: (any StoreEncryption)? = nil,
+        progress: (UInt64) -> Void = { _ in }
     ) throws(StorageError) -> SalvageReport {
-        let file = try DamagedFile(path: source)
+        let file = try DamagedFile(path: source, encryption: encryption)
         let place = try LinuxFile.createNew(path: target)
         place.isNameless = true
         return try run(file, to: place, progress: progress) { () throws(StorageError) in
@@ -33,6 +34,7 @@ package enum Salvage {
         search.run()
         var options = StoreOptions()
         options.pageSize = file.pageSize
+        options.encryption = file.encryption
         options.durability = .none
         let store = try TreeStore.open(
             file: place, options: options, reductions: try reductions(of: search.trees, file))

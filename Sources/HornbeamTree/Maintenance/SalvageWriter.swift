@@ -53,13 +53,10 @@ struct SalvageWriter {
     /// known.
     private mutating func create(_ name: String, _ options: StoredOptions) throws(StorageError) -> TreeID {
         if let tree = try transaction.tree(name) { return tree }
-        let reduction = String(decoding: options.reduction, as: UTF8.self)
-        let builtIn = Reduction.builtIn(reduction)
-        // A program may have a reduction of its own under such a name.
-        let kept =
-            options.hasOptionalValues
-            ? Reduction(unknown: options) : builtIn?.size == options.reductionSize ? builtIn : nil
-        if options.reductionSize > 0, kept == nil { note(name) { $0.lostReduction = reduction } }
+        let kept = options.keptReduction
+        if options.reductionSize > 0, kept == nil {
+            note(name) { $0.lostReduction = String(decoding: options.reduction, as: UTF8.self) }
+        }
         let kind = TreeOptions(reduction: kept, isCompressed: options.isCompressed)
         guard let tree = try transaction.tree(name, create: true, options: kind) else {
             throw .invalid("a tree that was created is not there")
@@ -82,7 +79,7 @@ struct SalvageWriter {
                     continue
                 }
                 try page.withBytes { (page) throws(StorageError) in
-                    let start = LongPage.dataOffset(long.size)
+                    let start = LongPage.dataOffset(long.size, isSealed: file.isSealed)
                     try put(tree, key, Bytes(rebasing: page[start..<start + Int(long.size)]))
                 }
             } else {
@@ -94,7 +91,8 @@ struct SalvageWriter {
 
     private func longPage(_ long: LongReference) -> [UInt8]? {
         guard long.size < UInt64(NodeLayout.maximumValue),
-            let page = file.page(long.page, kind: .longValue, sectors: LongValue.sectors(long.size))
+            let page = file.page(
+                long.page, kind: .longValue, sectors: LongPage.sectors(long.size, isSealed: file.isSealed))
         else { return nil }
         let isRight = page.withBytes { (bytes) in
             LongPage.valueSize(bytes) == long.size && bytes.baseAddress?.read64(PageLayout.birth) == long.birth

@@ -16,8 +16,8 @@ struct TreeCheck {
     private var longValues: UInt64 = 0
     private var numbers: Set<UInt32> = []
     /// The stamps that the walked tree's leaves and branches must have.
-    private var leafStamp = NodeStamp(tree: 0, reductionSize: 0)
-    private var branchStamp = NodeStamp(tree: 0, reductionSize: 0)
+    private var leafStamp: NodeStamp
+    private var branchStamp: NodeStamp
 
     private let reductions: Reductions
     /// The fold of the walked tree; nil also if the program doesn't know it: then its values can't be checked.
@@ -29,6 +29,8 @@ struct TreeCheck {
         self.reductions = reductions
         self.view = view
         self.account = account
+        leafStamp = NodeStamp(tree: 0, reductionSize: 0, reserve: view.reserve)
+        branchStamp = leafStamp
     }
 
     /// Fills `problems`.
@@ -57,8 +59,9 @@ struct TreeCheck {
             if !numbers.insert(record.number).inserted || record.number >= nextTree {
                 problem("tree “\(text)”: its number \(record.number) is another tree's or out of range")
             }
-            leafStamp = NodeStamp(tree: record.number, reductionSize: 0)
-            branchStamp = NodeStamp(tree: record.number, reductionSize: record.options.reductionSize)
+            leafStamp = NodeStamp(tree: record.number, reductionSize: 0, reserve: view.reserve)
+            branchStamp = NodeStamp(
+                tree: record.number, reductionSize: record.options.reductionSize, reserve: view.reserve)
             fold = reductions.find(record.options).flatMap { reduction in
                 if reduction.isOptional, reduction.makeFolder == nil { return nil }
                 return ReductionFold(reduction, tree: record.number, view: view)
@@ -179,7 +182,7 @@ struct TreeCheck {
         guard cell.isLong else { return }
         longValues += 1
         let long = LongReference(cell.value)
-        let sectors = LongValue.sectors(long.size)
+        let sectors = LongValue.sectors(long.size, in: view)
         let keys = KeyRange(low: key(), high: key() + [0])
         guard take(long.page, sectors, keys) else { return }
         do throws(StorageError) {

@@ -139,7 +139,7 @@ struct EntryList {
     /// The size of these entries in a node's capacity.
     func nodeSize(_ range: Range<Int>) -> Int {
         let prefix = prefixSize(range)
-        var size = prefix
+        var size = prefix + stamp.reserve
         for index in range {
             let suffix = isBranch && index == range.lowerBound ? 0 : storage[index].keySize - prefix
             size += NodeLayout.entryOverhead + NodeLayout.cellHeader + suffix + storage[index].value.bytes.count
@@ -153,6 +153,8 @@ struct EntryList {
         let slots = NodeLayout.heads + NodeLayout.headSize * range.count
         var low = size - prefix
         if prefix > 0 { storage[range.upperBound - 1].copyKey(from: 0, to: base + low, count: prefix) }
+        low -= stamp.reserve
+        (base + low).initializeMemory(as: UInt8.self, repeating: 0, count: stamp.reserve)
         for (place, index) in range.enumerated() {
             let entry = storage[index]
             let suffixSize = isBranch && place == 0 ? 0 : entry.keySize - prefix

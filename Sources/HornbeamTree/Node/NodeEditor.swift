@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changing a node in place: one entry in, out or replaced. Never moves the prefix (that is a rebuild: `EntryList`), and
 // never checks whether something fits: callers ask `fits` first. Keeps these true between calls:
-//   heap size = prefix + cells + dead, and arrays and heap do not meet.
+//   heap size = prefix + reserve + cells + dead, and arrays and heap do not meet.
 
 import Glibc
 import HornbeamPages
@@ -149,7 +149,7 @@ struct NodeEditor {
         scratch.copyMemory(from: base, byteCount: size)
         let old = NodeView(UnsafeRawPointer(scratch), size: size)
         let slots = NodeLayout.heads + NodeLayout.headSize * old.count
-        var low = size - old.prefixSize
+        var low = size - old.prefixSize - old.stamp.reserve
         for index in 0..<old.count where index != skipped {
             let cell = old.cell(index)
             low -= cell.size

@@ -6,7 +6,8 @@
 //        │ page header (HornbeamPages)  │
 //     24 │ count u16 · prefix size u16  │
 //     28 │ heap size u16 · dead u16     │
-//     32 │ tree u32 · reduction u16 · 0 │  number of the tree, size of a reduced value
+//     32 │ tree u32 · reduction u16 ·   │  number of the tree, size of a reduced value,
+//        │ reserve u16                  │  size of the reserve
 //     40 ├──────────────────────────────┤
 //        │ key heads: count × u32       │  four key bytes after the prefix, big-endian, zero padded
 //        │ slots: count × u16           │  offset of the entry's cell
@@ -14,6 +15,7 @@
 //        │ free                         │
 //        ├──────────────────────────────┤  grows up: size − heap size
 //        │ heap: cells, with dead gaps  │
+//        │ reserve of an encrypted store│  zeros
 //        │ common prefix of all keys    │
 //   size └──────────────────────────────┘
 //
@@ -50,6 +52,9 @@ enum NodeLayout {
 
     /// Trees are lower than this; a file that claims more is damaged.
     static let maximumLevels = 24
+
+    /// Size of the reserve of an encrypted store's nodes.
+    static let reserve = 36
 
     /// Longest key of a store with pages of this size, so that a node always holds three entries.
     static func maximumKey(pageSize: Int) -> Int { min(longestKey, pageSize / 4) }

@@ -2,7 +2,8 @@
 // Identifies the tree of a node: eight bytes of its header that the writer compares with those of the tree it changes,
 // in one load from a line that it reads anyway.
 
-/// Tree number u32 · size of a reduced value u16 · zero u16, as one little-endian integer.
+/// Tree number u32 · size of a reduced value u16 · reserve u16, as one little-endian integer. The reserve is a number
+/// of zero bytes before the common prefix that hold no entry: 0, or 36 in an encrypted store (`PageSeal`).
 struct NodeStamp: Equatable {
     let rawValue: UInt64
 
@@ -10,11 +11,14 @@ struct NodeStamp: Equatable {
     init(rawValue: UInt64) { self.rawValue = rawValue }
 
     /// Leaves hold no reduced values: a tree's leaves have one stamp and its branches another if it has a reduction.
-    init(tree: UInt32, reductionSize: Int) {
-        rawValue = UInt64(tree) | UInt64(reductionSize) << 32
+    init(tree: UInt32, reductionSize: Int, reserve: Int) {
+        rawValue = UInt64(tree) | UInt64(reductionSize) << 32 | UInt64(reserve) << 48
     }
 
     var tree: UInt32 { UInt32(truncatingIfNeeded: rawValue) }
     @inline(__always) var reductionSize: Int { Int(rawValue &>> 32 & 0xFFFF) }
-    var isPlausible: Bool { rawValue >> 48 == 0 && reductionSize <= NodeLayout.maximumReduction }
+    @inline(__always) var reserve: Int { Int(rawValue &>> 48) }
+    var isPlausible: Bool {
+        (reserve == 0 || reserve == NodeLayout.reserve) && reductionSize <= NodeLayout.maximumReduction
+    }
 }

@@ -27,7 +27,7 @@ private struct NodeExamination {
             if let problem = cellProblem(index) { return problem }
             cells += node.cell(index).size
         }
-        guard cells + node.prefixSize + node.deadSize == node.heapSize else {
+        guard cells + node.prefixSize + node.stamp.reserve + node.deadSize == node.heapSize else {
             return "the heap's parts do not add up to its size"
         }
         if cellsOverlap() { return "two entries share bytes of the heap" }
@@ -68,7 +68,9 @@ private struct NodeExamination {
         guard NodeLayout.heads + NodeLayout.entryOverhead * count + node.heapSize <= node.size else {
             return "arrays and heap overlap"
         }
-        guard node.prefixSize <= NodeLayout.maximumKey(pageSize: node.size), node.prefixSize <= node.heapSize else {
+        guard node.prefixSize <= NodeLayout.maximumKey(pageSize: node.size),
+            node.prefixSize + node.stamp.reserve <= node.heapSize
+        else {
             return "a prefix of \(node.prefixSize) bytes"
         }
         return nil
@@ -76,7 +78,7 @@ private struct NodeExamination {
 
     private func cellProblem(_ index: Int) -> String? {
         let slot = node.slot(index)
-        let end = node.size - node.prefixSize
+        let end = node.size - node.prefixSize - node.stamp.reserve
         guard slot >= node.size - node.heapSize, slot + NodeLayout.cellHeader <= end else {
             return "entry \(index) lies outside the heap"
         }

@@ -23,8 +23,8 @@ final class ReductionFold {
         self.reduction = reduction
         self.folder = folder ?? reduction.makeFolder?()
         self.view = view
-        branchStamp = NodeStamp(tree: tree, reductionSize: reduction.size)
-        leafStamp = NodeStamp(tree: tree, reductionSize: 0)
+        branchStamp = NodeStamp(tree: tree, reductionSize: reduction.size, reserve: view.reserve)
+        leafStamp = NodeStamp(tree: tree, reductionSize: 0, reserve: view.reserve)
         key = .allocate(byteCount: NodeLayout.longestKey, alignment: 16)
         entry = .allocate(byteCount: NodeLayout.maximumReduction, alignment: 16)
     }

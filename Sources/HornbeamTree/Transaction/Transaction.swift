@@ -289,7 +289,7 @@ package final class Transaction {
             ?? trees.insert(
                 OpenTree(
                     number: record.number, name: name, stored: record,
-                    reduction: names.reductions.find(record.options)))
+                    reduction: names.reductions.find(record.options), reserve: view.reserve))
     }
 
     func catalogueRecord(_ name: [UInt8]) throws(StorageError) -> CatalogueRecord? {
@@ -316,7 +316,9 @@ package final class Transaction {
             throw .corrupt(Corruption(page: root.page, tree: "catalogue", reason: "an impossible root"))
         }
         let open = OpenTreePointer.allocate(capacity: 1)
-        open.initialize(to: OpenTree(number: 0, name: Array("catalogue".utf8), stored: stored, reduction: nil))
+        open.initialize(
+            to: OpenTree(
+                number: 0, name: Array("catalogue".utf8), stored: stored, reduction: nil, reserve: view.reserve))
         openCatalogue = open
         return open
     }

@@ -98,6 +98,11 @@ package final class TreeStore: Sendable {
     /// Makes all commits durable and empties the journal.
     package func checkpoint() throws(StorageError) { try pages.checkpoint() }
 
+    /// Makes `encryption` a key of an encrypted store: see `PageStore.rekey`.
+    package func rekey(_ encryption: any StoreEncryption, keepsOthers: Bool) throws(StorageError) {
+        try pages.rekey(encryption, keepsOthers: keepsOthers)
+    }
+
     /// Checkpoints and releases the file; its end moves into what is free before it, if that is little (`compactEnd`).
     /// `.busy` while transactions are open.
     package func close() throws(StorageError) {

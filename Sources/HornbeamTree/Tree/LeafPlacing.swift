@@ -60,7 +60,7 @@ extension NodeEditor {
         }
         blocks.append(block)
         return LeafParts(
-            headEnd: NodeLayout.heads + NodeLayout.entryOverhead * view.count, tailSize: view.prefixSize,
-            blocks: blocks)
+            headEnd: NodeLayout.heads + NodeLayout.entryOverhead * view.count,
+            tailSize: view.prefixSize + view.stamp.reserve, blocks: blocks)
     }
 }

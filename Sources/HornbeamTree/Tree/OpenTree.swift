@@ -32,7 +32,8 @@ struct OpenTree {
     /// The catalogue's record of the tree.
     var stored: CatalogueRecord
 
-    init(number: UInt32, name: [UInt8], stored: CatalogueRecord, reduction: Reduction?) {
+    /// `reserve`: that of the store's pages.
+    init(number: UInt32, name: [UInt8], stored: CatalogueRecord, reduction: Reduction?, reserve: Int) {
         place = Int(number)
         self.number = number
         self.name = name
@@ -42,8 +43,8 @@ struct OpenTree {
         self.reduction = reduction
         reductionSize = stored.options.reductionSize
         isCompressed = stored.options.isCompressed
-        leafStamp = NodeStamp(tree: number, reductionSize: 0)
-        branchStamp = NodeStamp(tree: number, reductionSize: reductionSize)
+        leafStamp = NodeStamp(tree: number, reductionSize: 0, reserve: reserve)
+        branchStamp = NodeStamp(tree: number, reductionSize: reductionSize, reserve: reserve)
     }
 
     /// The address of the tree's count of changes.

@@ -68,3 +68,14 @@ struct StoredOptions: Equatable {
         }
     }
 }
+
+extension StoredOptions {
+    /// The tree's reduction as a copy made by another program can have it. Returns nil if the tree has none, or it is
+    /// not built in.
+    var keptReduction: Reduction? {
+        if hasOptionalValues { return Reduction(unknown: self) }
+        let builtIn = Reduction.builtIn(String(decoding: reduction, as: UTF8.self))
+        // A program may have a reduction of its own under such a name.
+        return builtIn?.size == reductionSize ? builtIn : nil
+    }
+}

@@ -42,7 +42,7 @@ struct UnwrittenPagesTests {
                 let limit = random.oneIn(3) ? random.below(kept.count + 1) : Int.max
                 do throws(StorageError) {
                     let part = random.oneIn(2) ? UnwrittenPages.Part.all : .olderHalf
-                    try table.write(part, newest: { birth }) { (number, pages) throws(StorageError) in
+                    try table.write(part, newest: { birth }, cipher: nil) { (number, pages) throws(StorageError) in
                         if written.count >= limit { throw .full(path: "here") }
                         for index in 0..<pages.count / 4096 { written.append(number + UInt64(index)) }
                     }
@@ -101,7 +101,7 @@ struct UnwrittenPagesTests {
         let isRemoved = Atomic(false)
         let group = DispatchGroup()
         var pieces: [UInt64] = []
-        try table.write(.all, newest: { 20 }) { (number, pages) throws(StorageError) in
+        try table.write(.all, newest: { 20 }, cipher: nil) { (number, pages) throws(StorageError) in
             pieces.append(number)
             #expect(pages.count == (number == 10 ? 2 : 1) * 4096)
             guard number == 10 else { return }
@@ -251,7 +251,7 @@ struct UnwrittenPagesTests {
                 fill(buffer, number, birth: 1)
                 table.keeping(of: 1) { #expect(table.keep(number, buffer)) }
             }
-            try table.write(.all, newest: { 1 }) { _, _ in }
+            try table.write(.all, newest: { 1 }, cipher: nil) { _, _ in }
             #expect(table.memoryBytes == 1000 * 4096)
             table.reclaim(before: .max, isIdle: isIdle)
             #expect(table.memoryBytes == 0)

@@ -30,8 +30,8 @@ struct CompressedPageTests {
     private func stored(_ page: [UInt8], former: [UInt8]? = nil, parts: LeafParts = parts) -> [UInt8] {
         var page = page
         return page.withUnsafeMutableBytes { page in
-            guard let former else { return LeafEncoder().withStored(page, parts) { Array($0) } }
-            return former.withBytes { LeafEncoder().withStored(page, parts, former: $0) { Array($0) } }
+            guard let former else { return LeafEncoder(reserve: 0).withStored(page, parts) { Array($0) } }
+            return former.withBytes { LeafEncoder(reserve: 0).withStored(page, parts, former: $0) { Array($0) } }
         }
     }
 

@@ -17,7 +17,7 @@ struct HeaderSlotTests {
         return slot
     }
 
-    private func read(_ bytes: [UInt8]) -> HeaderSlot.Reading { bytes.withBytes { HeaderSlot.read($0) } }
+    private func read(_ bytes: [UInt8]) -> HeaderSlot.Reading { bytes.withBytes { HeaderSlot.read($0, nil) } }
 
     /// The bytes with a field changed and the checksum made right again.
     private func forged<Value>(_ value: Value, at offset: Int) -> [UInt8] {
@@ -54,7 +54,7 @@ struct HeaderSlotTests {
     @Test("of a newer format, or with unknown features, reports that")
     func foreign() throws {
         #expect(read(forged(UInt32(2), at: 16)) == .newer(version: 2))
-        #expect(read(forged(UInt64(0b101), at: 24)) == .unknownFeatures(["feature bit 0", "feature bit 2"]))
+        #expect(read(forged(UInt64(0b110), at: 24)) == .unknownFeatures(["feature bit 1", "feature bit 2"]))
         #expect(throws: StorageError.newerFormat(path: "p", version: 2, supported: 1)) {
             try HeaderSlot.choose([.newer(version: 2), .valid(slot)], path: "p", fileBytes: 1 << 21)
         }
@@ -128,7 +128,7 @@ struct HeaderSlotTests {
         try Toy.commit(ToyChange(cell: 1, value: 10), to: first)
         try first.close()
         let sector = try #require(disk.mapping).bytes(at: 0, count: FileFormat.sectorSize)
-        guard case .valid(var slot) = HeaderSlot.read(sector) else { throw StorageError.invalid("no header") }
+        guard case .valid(var slot) = HeaderSlot.read(sector, nil) else { throw StorageError.invalid("no header") }
         slot.transaction = transaction ?? slot.transaction
         slot.checkpoint = checkpoint ?? slot.checkpoint
         try slot.encoded().withBytes { (bytes) throws(StorageError) in
@@ -171,4 +171,9 @@ struct HeaderSlotTests {
         try store.close()
         #expect(try Toy.cells(of: Toy.open(disk))[1].value == 10)
     }
+}
+
+extension HeaderSlot {
+    /// The slot of a store without encryption.
+    fileprivate func encoded() -> [UInt8] { (try? encoded(nil)) ?? [] }
 }

@@ -228,7 +228,7 @@ struct SpaceMapTests {
         }
         var copy = SpaceMap(pageSize: pageSize)
         copy.grow(to: 256 * 300)
-        let count = SpaceMapPage.count(fileSectors: space.sectorCount, pageSize: pageSize)
+        let count = SpaceMapPage.count(fileSectors: space.sectorCount, extentsPerMap: space.extentsPerMap)
         #expect(space.changedMaps.count == count)
         let page = UnsafeMutableRawPointer.allocate(byteCount: pageSize, alignment: 8)
         defer { page.deallocate() }

@@ -16,7 +16,7 @@ struct CleanEndTests {
     }
 
     private func isMarked(_ disk: SimulatedDisk) throws -> Bool {
-        CleanEnd.isThere(try PageStore.readHeader(disk), FileReader(disk, mapping: nil))
+        CleanEnd.isThere(try PageStore.readHeader(disk, nil), FileReader(disk, mapping: nil))
     }
 
     private func value(_ image: [UInt8]?) throws -> UInt64 {
@@ -65,7 +65,8 @@ struct CleanEndTests {
             #expect(found == (isCommitted ? 6 : found) && (found == 5 || found == 6), place)
             #expect(!isMarked || found == 5, place)
             // Nothing is newer than the mark: the search would have found the same.
-            let reader = JournalReader(header: try PageStore.readHeader(again), file: FileReader(again, mapping: nil))
+            let reader = JournalReader(
+                header: try PageStore.readHeader(again, nil), file: FileReader(again, mapping: nil))
             if isMarked { #expect(try reader.tail(after: []) == .clean, place) }
         }
     }
@@ -99,7 +100,7 @@ struct CleanEndTests {
     func others() throws {
         let first = try SimulatedDisk()
         try closed(first)
-        let header = try PageStore.readHeader(first)
+        let header = try PageStore.readHeader(first, nil)
         var others = [header, header, header]
         others[0].checkpoint += 1
         others[1].generation ^= 1
@@ -133,7 +134,7 @@ struct CleanEndTests {
     func witness() throws {
         let disk = try SimulatedDisk()
         try closed(disk)
-        let header = try PageStore.readHeader(disk)
+        let header = try PageStore.readHeader(disk, nil)
         let later = JournalWitness(generation: header.generation, transaction: header.transaction + 1)
         WitnessWriter().note(later, in: disk)
         #expect(throws: StorageError.self) { _ = try Toy.open(disk) }

@@ -47,12 +47,12 @@ struct JournalTests {
         for position in UInt64(0)..<16 {
             for size in [0, 1, 4031, 4032, 4033, 8128, 20_000] {
                 let (disk, header) = try make(position: position)
-                var journal = JournalWriter(after: header)
+                var journal = JournalWriter(after: header, nil)
                 var written: [[UInt8]] = []
-                while journal.fits(payload: size), written.count < 4 {
+                while journal.fits(redo: size), written.count < 4 {
                     let transaction = UInt64(101 + written.count)
                     written.append(payload(transaction, size))
-                    written[written.count - 1].withBytes { journal.append($0, transaction: transaction) }
+                    try written[written.count - 1].withBytes { try journal.append($0, transaction: transaction) }
                     try journal.flush(.full, to: disk)
                 }
                 let (payloads, tail) = try read(disk, header)
@@ -67,24 +67,24 @@ struct JournalTests {
     @Test("refuses records that don't fit: more than half the ring, or more than is left")
     func fits() throws {
         let (_, header) = try make()
-        var journal = JournalWriter(after: header)
-        #expect(journal.maximumPayload == 8 * 4096 - 64)
-        #expect(journal.fits(payload: journal.maximumPayload))
-        #expect(!journal.fits(payload: journal.maximumPayload + 1))
+        var journal = JournalWriter(after: header, nil)
+        #expect(journal.maximumRedo == 8 * 4096 - 64)
+        #expect(journal.fits(redo: journal.maximumRedo))
+        #expect(!journal.fits(redo: journal.maximumRedo + 1))
         for transaction: UInt64 in 101...115 {
-            payload(transaction, 10).withBytes { journal.append($0, transaction: transaction) }
+            try payload(transaction, 10).withBytes { try journal.append($0, transaction: transaction) }
             journal.closeSector()
         }
-        #expect(journal.fits(payload: 4032))
-        #expect(!journal.fits(payload: 4033))
+        #expect(journal.fits(redo: 4032))
+        #expect(!journal.fits(redo: 4033))
     }
 
     @Test("makes earlier commits durable with a later full one, and only then")
     func durability() throws {
         let (disk, header) = try make()
-        var journal = JournalWriter(after: header)
+        var journal = JournalWriter(after: header, nil)
         func append(_ transaction: UInt64, _ durability: Durability) throws {
-            payload(transaction, 5000).withBytes { journal.append($0, transaction: transaction) }
+            try payload(transaction, 5000).withBytes { try journal.append($0, transaction: transaction) }
             try journal.flush(durability, to: disk)
         }
         try append(101, .none)
@@ -106,9 +106,9 @@ struct JournalTests {
     @Test("ends the chain at any flipped bit of a record, and calls it damage if the record was durable")
     func flippedBits() throws {
         let (disk, header) = try make(position: 13)
-        var journal = JournalWriter(after: header)
+        var journal = JournalWriter(after: header, nil)
         for transaction: UInt64 in 101...103 {
-            payload(transaction, 5000).withBytes { journal.append($0, transaction: transaction) }
+            try payload(transaction, 5000).withBytes { try journal.append($0, transaction: transaction) }
             try journal.flush(.full, to: disk)
         }
         guard let image = disk.killedImage() else { return }
@@ -134,12 +134,12 @@ struct JournalTests {
     func truncated() throws {
         for size in [100, 3000] {
             let (disk, header) = try make(sectors: 64)
-            var journal = JournalWriter(after: header)
+            var journal = JournalWriter(after: header, nil)
             var ends: [Int] = []
             var used = 0
             for transaction: UInt64 in 101...106 {
                 let size = Int(transaction - 100) * size
-                payload(transaction, size).withBytes { journal.append($0, transaction: transaction) }
+                try payload(transaction, size).withBytes { try journal.append($0, transaction: transaction) }
                 // The payload's end matters: zeros follow it.
                 ends.append(used + 64 + size)
                 used += Int(JournalRecord.size(payload: size))
@@ -164,12 +164,12 @@ struct JournalTests {
     @Test("puts records after one another until they are durable, and the next one in a sector of its own")
     func sharedSectors() throws {
         let (disk, header) = try make(position: 15)
-        var journal = JournalWriter(after: header)
+        var journal = JournalWriter(after: header, nil)
         var transaction: UInt64 = 100
         func append(_ count: Int, _ durability: Durability) throws {
             for _ in 0..<count {
                 transaction += 1
-                payload(transaction, 100).withBytes { journal.append($0, transaction: transaction) }
+                try payload(transaction, 100).withBytes { try journal.append($0, transaction: transaction) }
                 try journal.flush(durability, to: disk)
                 journal.publish(journal.end)
             }
@@ -200,9 +200,9 @@ struct JournalTests {
     @Test("recognises the remains of a record after a broken one in the same sector")
     func tornSector() throws {
         let (disk, header) = try make()
-        var journal = JournalWriter(after: header)
+        var journal = JournalWriter(after: header, nil)
         for transaction: UInt64 in 101...102 {
-            payload(transaction, 100).withBytes { journal.append($0, transaction: transaction) }
+            try payload(transaction, 100).withBytes { try journal.append($0, transaction: transaction) }
         }
         try journal.flush(.process, to: disk)
         guard var image = disk.killedImage() else { return }
@@ -215,11 +215,11 @@ struct JournalTests {
     @Test("removes a record that shares its sector with a published one, and nothing else")
     func takingBack() throws {
         let (disk, header) = try make()
-        var journal = JournalWriter(after: header)
-        payload(101, 100).withBytes { journal.append($0, transaction: 101) }
+        var journal = JournalWriter(after: header, nil)
+        try payload(101, 100).withBytes { try journal.append($0, transaction: 101) }
         try journal.flush(.process, to: disk)
         journal.publish(journal.end)
-        payload(102, 100).withBytes { journal.append($0, transaction: 102) }
+        try payload(102, 100).withBytes { try journal.append($0, transaction: 102) }
         guard var batch = journal.take(.full) else { return }
         // As if the write had failed after it reached the file.
         try batch.write(in: journal.ring, to: disk)
@@ -228,7 +228,7 @@ struct JournalTests {
         journal.withdraw()
         #expect(try read(disk, header).payloads == [payload(101, 100)])
         #expect(try read(disk, header).tail == .clean)
-        payload(103, 200).withBytes { journal.append($0, transaction: 103) }
+        try payload(103, 200).withBytes { try journal.append($0, transaction: 103) }
         try journal.flush(.full, to: disk)
         #expect(try read(disk, header).payloads == [payload(101, 100), payload(103, 200)])
     }
@@ -236,11 +236,13 @@ struct JournalTests {
     @Test("can make more bytes durable than it keeps in memory")
     func rewritten() throws {
         let (disk, header) = try make(sectors: 1024, position: 1000)
-        var journal = JournalWriter(after: header)
+        var journal = JournalWriter(after: header, nil)
         var written: [[UInt8]] = []
         func append(_ size: Int, _ durability: Durability) throws {
             written.append(payload(UInt64(101 + written.count), size))
-            written[written.count - 1].withBytes { journal.append($0, transaction: UInt64(100 + written.count)) }
+            try written[written.count - 1].withBytes {
+                try journal.append($0, transaction: UInt64(100 + written.count))
+            }
             try journal.flush(durability, to: disk)
             journal.publish(journal.end)
         }
@@ -259,8 +261,8 @@ struct JournalTests {
         var other = header
         other.generation = 77
         other.journalPrevious = 77
-        var forged = JournalWriter(after: other)
-        payload(101, 100).withBytes { forged.append($0, transaction: 101) }
+        var forged = JournalWriter(after: other, nil)
+        try payload(101, 100).withBytes { try forged.append($0, transaction: 101) }
         try forged.flush(.full, to: disk)
         #expect(try read(disk, header).payloads.isEmpty)
         #expect(try read(disk, header).tail == .clean)
@@ -269,21 +271,21 @@ struct JournalTests {
     @Test("makes nothing durable that the medium may have lost, until a checkpoint")
     func doubtful() throws {
         let (disk, header) = try make(sectors: 1024)
-        var journal = JournalWriter(after: header)
+        var journal = JournalWriter(after: header, nil)
         func append(_ transaction: UInt64, _ size: Int) throws {
-            payload(transaction, size).withBytes { journal.append($0, transaction: transaction) }
+            try payload(transaction, size).withBytes { try journal.append($0, transaction: transaction) }
             try journal.flush(.process, to: disk)
             journal.publish(journal.end)
         }
         try append(101, 100)
         journal.noteFault()
         // All of it is kept: the next write-through writes it whole.
-        #expect(!journal.isDoubtful && journal.fits(payload: 10))
+        #expect(!journal.isDoubtful && journal.fits(redo: 10))
         for transaction: UInt64 in 102...110 { try append(transaction, 200_000) }
         journal.noteFault()
-        #expect(journal.isDoubtful && !journal.fits(payload: 10))
+        #expect(journal.isDoubtful && !journal.fits(redo: 10))
         journal.closeSector()
         journal.advance(to: journal.end.position, transaction: 110)
-        #expect(!journal.isDoubtful && journal.fits(payload: 10))
+        #expect(!journal.isDoubtful && journal.fits(redo: 10))
     }
 }

@@ -12,14 +12,16 @@ struct LongPageTests {
     /// A sealed page with a value of `size` bytes.
     private func page(_ size: UInt64, number: UInt64 = 77) -> [UInt8] {
         var random = SeededGenerator()
-        var page = [UInt8](repeating: 0, count: Int(LongPage.sectors(size)) * 4096)
+        var page = [UInt8](repeating: 0, count: Int(LongPage.sectors(size, isSealed: false)) * 4096)
         page.withUnsafeMutableBytes { page in
             guard let start = page.baseAddress else { return }
-            PageHeader.write(to: start, birth: 5, kind: .longValue, level: 0, sectors: LongPage.sectors(size))
+            PageHeader.write(
+                to: start, birth: 5, kind: .longValue, level: 0, sectors: LongPage.sectors(size, isSealed: false))
             LongPage.setSize(size, of: start)
             let value = random.bytes(Int(size))
             for (index, byte) in value.enumerated() {
-                start.storeBytes(of: byte, toByteOffset: LongPage.dataOffset(size) + index, as: UInt8.self)
+                start.storeBytes(
+                    of: byte, toByteOffset: LongPage.dataOffset(size, isSealed: false) + index, as: UInt8.self)
             }
             PageHeader.seal(page, number: number)
         }
@@ -36,13 +38,13 @@ struct LongPageTests {
 
     @Test("The value comes after header, size and a checksum for each 64 KiB")
     func layout() {
-        #expect(LongPage.dataOffset(0) == 32)
-        #expect(LongPage.dataOffset(1) == 40)
-        #expect(LongPage.dataOffset(65_536) == 40)
-        #expect(LongPage.dataOffset(65_537) == 48)
-        #expect(LongPage.sectors(4056) == 1)
-        #expect(LongPage.sectors(4057) == 2)
-        #expect(LongPage.sectors((1 << 32) - 1) == FileFormat.maximumPageSectors)
+        #expect(LongPage.dataOffset(0, isSealed: false) == 32)
+        #expect(LongPage.dataOffset(1, isSealed: false) == 40)
+        #expect(LongPage.dataOffset(65_536, isSealed: false) == 40)
+        #expect(LongPage.dataOffset(65_537, isSealed: false) == 48)
+        #expect(LongPage.sectors(4056, isSealed: false) == 1)
+        #expect(LongPage.sectors(4057, isSealed: false) == 2)
+        #expect(LongPage.sectors((1 << 32) - 1, isSealed: false) == FileFormat.maximumPageSectors)
     }
 
     @Test(
@@ -53,7 +55,7 @@ struct LongPageTests {
         let whole = page(size)
         #expect(isRight(whole))
         #expect(!isRight(whole, number: 78))
-        let end = LongPage.dataOffset(size) + Int(size)
+        let end = LongPage.dataOffset(size, isSealed: false) + Int(size)
         for place in Array(0..<min(64, end)) + (0..<40).map({ _ in random.below(end) }) {
             var damaged = whole
             damaged[place] ^= UInt8(1 << random.below(8))

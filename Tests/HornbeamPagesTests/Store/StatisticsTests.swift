@@ -76,7 +76,7 @@ struct StatisticsTests {
         let part = [UInt8](repeating: 7, count: 1 << 20)
         for _ in 0..<3 { try part.withBytes { (bytes) throws(StorageError) in try long.append(bytes) } }
         try long.finish()
-        #expect(store.statistics.dirtyBytes == UInt64(LongPage.sectors(size)) * 4096)
+        #expect(store.statistics.dirtyBytes == UInt64(LongPage.sectors(size, isSealed: false)) * 4096)
         writer.abort()
     }
 

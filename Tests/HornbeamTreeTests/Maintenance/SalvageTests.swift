@@ -461,7 +461,7 @@ struct SalvageTests {
 extension HeaderSlot {
     /// The header slot in an image's first sector.
     fileprivate static func whole(_ image: [UInt8]) throws -> HeaderSlot? {
-        guard case .valid(let header) = image[..<4096].withUnsafeBytes({ read($0) }) else { return nil }
+        guard case .valid(let header) = image[..<4096].withUnsafeBytes({ read($0, nil) }) else { return nil }
         return header
     }
 }

@@ -56,7 +56,7 @@ struct NodeLayoutTests {
             [UInt8(9)].withUnsafeBytes { key in
                 let storage = UnsafeMutablePointer<EntryReference>.allocate(capacity: 2)
                 defer { storage.deallocate() }
-                let stamp = NodeStamp(tree: 1, reductionSize: 0)
+                let stamp = NodeStamp(tree: 1, reductionSize: 0, reserve: 0)
                 var list = EntryList(storage: storage, capacity: 2, isBranch: false, stamp: stamp)
                 list.insert(at: 0, key: key, value: CellValue(bytes: value, isLong: true))
                 list.write(0..<1, to: node.bytes, size: node.size)

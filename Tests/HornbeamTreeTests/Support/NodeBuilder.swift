@@ -83,7 +83,7 @@ func withEntryList<Result>(
     }
     var list = EntryList(
         storage: storage, capacity: entries.count + 2, isBranch: isBranch,
-        stamp: NodeStamp(tree: 5, reductionSize: 0))
+        stamp: NodeStamp(tree: 5, reductionSize: 0, reserve: 0))
     var next = arena
     for (index, entry) in entries.enumerated() {
         entry.key.withUnsafeBytes { next.copy($0) }

@@ -180,8 +180,7 @@ struct TransactionTests {
         let again = try TreeStore.open(file: try SimulatedDisk(image: image), reductions: [reduction])
         #expect(try again.check { Issue.record("\($0)") })
         let target = try SimulatedDisk()
-        let builder = try StoreBuilder(file: target, pageSize: pageSize)
-        #expect(try store.backup(to: builder))
+        #expect(try store.backup(to: target))
         #expect(try TreeStore.open(file: target).check { Issue.record("\($0)") })
     }
 

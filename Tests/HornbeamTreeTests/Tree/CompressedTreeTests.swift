@@ -128,7 +128,7 @@ struct CompressedTreeTests {
         try store.checkpoint()
         let used = Self.treeBytes(store)
         let copy = try SimulatedDisk()
-        #expect(try store.backup(to: StoreBuilder(file: copy, pageSize: store.pages.pageSize)) { _ in true })
+        #expect(try store.backup(to: copy) { _ in true })
         let backup = try TreeStore.open(file: copy, options: Self.options())
         try Self.expectTexts(backup, 0..<3000)
         #expect(Self.treeBytes(backup) < used * 11 / 10)
@@ -308,7 +308,7 @@ struct CompressedTreeTests {
             let parts = LeafParts(
                 headEnd: 24, tailSize: 0,
                 blocks: [1000] + [Int](repeating: 4000, count: 7) + [32_768 - 24 - 1000 - 28_000])
-            let forged = page.withUnsafeMutableBytes { LeafEncoder().withStored($0, parts) { Array($0) } }
+            let forged = page.withUnsafeMutableBytes { LeafEncoder(reserve: 0).withStored($0, parts) { Array($0) } }
             guard forged.count <= size else { continue }
             image.replaceSubrange(
                 place..<place + size, with: forged + [UInt8](repeating: 0, count: size - forged.count))

@@ -36,7 +36,7 @@ extension PageStore {
         try takeTurn(briefly: true)
         defer { turn.give() }
         try checkUsable()
-        try checkNumbers(transaction: side.usedNumber, checkpoint: side.header.checkpoint + 1)
+        try checkNumbers(transaction: side.usedNumber, checkpoint: side.nextCheckpoint)
         return try beginCheckpoint()
     }
 
@@ -165,7 +165,7 @@ extension PageStore {
             header: plan.header(of: state, after: side.header, fileSectors: side.space.sectorCount, mark: mark),
             plan: plan, images: plan.images(space), mark: mark, ringUse: pipeline.journalUse.used,
             dirtyBytes: side.dirtyBytes.load(ordering: .relaxed), allDirtyBytes: side.allDirtyBytes, faults: faults,
-            rewrites: faults != side.knownFaults)
+            rewrites: faults != side.knownFaults, cipher: verification.cipher)
         side.retired.pin(state.transaction)
         side.run = run
         side.beginLate(upTo: state.transaction)
@@ -201,6 +201,7 @@ extension PageStore {
 
     private func advance(_ run: CheckpointRun) {
         side.header = run.header
+        side.checkpointLeap = 0
         side.spaceMaps = run.plan.maps
         side.knownFaults = run.faults
         side.dirtyBytes.subtract(run.dirtyBytes + side.lateBytes, ordering: .relaxed)
@@ -210,7 +211,7 @@ extension PageStore {
         if run.header.generation == run.former.generation, let mark = run.mark, pipeline.hasJournal {
             pipeline.advanceJournal(to: mark.position, transaction: run.state.transaction)
         } else {
-            pipeline.setJournal(JournalWriter(after: run.header))
+            pipeline.setJournal(JournalWriter(after: run.header, verification.cipher))
         }
         side.noteRingUse(run.ringUse)
         noteStatistics()

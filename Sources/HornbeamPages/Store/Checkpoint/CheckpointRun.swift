@@ -21,6 +21,7 @@ final class CheckpointRun: @unchecked Sendable {
     /// The pipeline's count when it began, and whether it was another when the former checkpoint did.
     let faults: Int
     let rewrites: Bool
+    private let cipher: (any PageCipher)?
 
     private let monitor = Monitor()
     private var result: Outcome?
@@ -41,7 +42,7 @@ final class CheckpointRun: @unchecked Sendable {
     init(
         state: PublishedState, former: HeaderSlot, header: HeaderSlot, plan: CheckpointPlan,
         images: [SpacePageImage], mark: JournalMark?, ringUse: UInt64,
-        dirtyBytes: Int, allDirtyBytes: Int, faults: Int, rewrites: Bool
+        dirtyBytes: Int, allDirtyBytes: Int, faults: Int, rewrites: Bool, cipher: (any PageCipher)?
     ) {
         self.state = state
         self.former = former
@@ -54,6 +55,7 @@ final class CheckpointRun: @unchecked Sendable {
         self.allDirtyBytes = allDirtyBytes
         self.faults = faults
         self.rewrites = rewrites
+        self.cipher = cipher
     }
 
     /// Waits until it is written.
@@ -106,7 +108,7 @@ extension CheckpointRun {
             if rewrites { try rewritePages(file) }
             if dirtyBytes + store.side.lateBytes >= Self.largeWriteBack { startWriteBack(file) }
             try plan.writeRing(file)
-            for image in images { try image.write(to: file) }
+            for image in images { try image.write(to: file, cipher) }
             try store.tellBeginning()
         } catch {
             if case .corrupt = error { return .failed(error) }
@@ -145,7 +147,7 @@ extension CheckpointRun {
         for _ in 0..<2 {
             let faults = pipeline.faultCount
             do throws(StorageError) {
-                try header.encoded().withBytes { (bytes) throws(StorageError) in
+                try header.encoded(cipher).withBytes { (bytes) throws(StorageError) in
                     try file.writeThrough(bytes, at: slot << FileFormat.sectorShift)
                 }
             } catch {
@@ -160,7 +162,7 @@ extension CheckpointRun {
 
     /// Whether slot 0 may have the header.
     private func isThere(_ header: HeaderSlot, _ file: any StoreFile) -> Bool {
-        header.encoded().withBytes { file.has($0, at: 0) } ?? true
+        PageStore.has(header, slot: 0, file, cipher) ?? true
     }
 }
 
@@ -227,6 +229,12 @@ extension CheckpointRun {
         return count
     }
 
+    /// Decrypts a page that was read. Returns false if it isn't what was written.
+    private func open(_ page: inout [UInt8], _ number: UInt64) -> Bool {
+        guard let cipher else { return true }
+        return page.withMutableBytes { PageSeal.open($0, number: number, with: cipher) } == nil
+    }
+
     private static func read(
         _ bytes: inout [UInt8], _ number: UInt64, _ file: any StoreFile
     ) throws(StorageError) {
@@ -243,7 +251,7 @@ extension CheckpointRun {
             var words = image.words
             if let place = plan.formerMap(map) {
                 var page = [UInt8](repeating: 0, count: image.bytes.count)
-                if (try? Self.read(&page, place, file)) != nil {
+                if (try? Self.read(&page, place, file)) != nil, open(&page, place) {
                     let old = SpacePageImage.words(page)
                     for index in words.indices { words[index] &= ~old[index] }
                 }

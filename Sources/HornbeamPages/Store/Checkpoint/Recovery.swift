@@ -8,7 +8,7 @@ import Synchronization
 extension PageStore {
     /// Brings the store to the newest recoverable state. Called once, before anyone else knows the store.
     func recover(_ replay: Replay) throws(StorageError) {
-        let reader = JournalReader(header: side.header, file: fileReader)
+        let reader = JournalReader(header: side.header, file: fileReader, cipher: verification.cipher)
         let (chain, tail, isMarked) = try reader.read()
         if case .damaged(let newest) = tail { throw Self.damage(after: newest) }
         if options.readOnly {
@@ -21,13 +21,13 @@ extension PageStore {
         try renewStaleSlots()
         try side.announcer?.begin(side, isWhole: chain.isEmpty)
         if chain.isEmpty && tail == .clean {
-            pipeline.setJournal(JournalWriter(after: side.header))
+            pipeline.setJournal(JournalWriter(after: side.header, verification.cipher))
             if isMarked { pipeline.takeMarkBack(of: side.header) }
             return
         }
-        try checkNumbers(transaction: side.header.transaction, checkpoint: side.header.checkpoint + 1)
+        try checkNumbers(transaction: side.header.transaction, checkpoint: side.nextCheckpoint)
         for entry in chain {
-            try reader.withPayload(of: entry) { (payload) throws(StorageError) in
+            try reader.withRedo(of: entry) { (payload) throws(StorageError) in
                 try apply(payload, number: entry.record.transaction, replay)
             }
         }
@@ -41,7 +41,7 @@ extension PageStore {
 
     /// Whether the journal holds commits beyond the checkpoint, so that a reader can't use the header alone.
     static func hasRecords(_ header: HeaderSlot, _ file: any StoreFile) throws(StorageError) -> Bool {
-        let reader = JournalReader(header: header, file: FileReader(file, mapping: nil))
+        let reader = JournalReader(header: header, file: FileReader(file, mapping: nil), cipher: nil)
         let (chain, tail, _) = try reader.read()
         if case .damaged(let newest) = tail { throw damage(after: newest) }
         return !chain.isEmpty
@@ -56,14 +56,20 @@ extension PageStore {
     /// that names an older checkpoint or none. Pages that only that checkpoint reaches are free from here on: should
     /// the good slot be lost later, the other must not lead there.
     private func renewStaleSlots() throws(StorageError) {
-        let header = side.header.encoded()
-        try header.withBytes { (bytes) throws(StorageError) in
-            for slot in 0..<FileFormat.headerSlotCount {
-                let offset = slot << FileFormat.sectorShift
-                // An unreadable slot is treated like one with other content.
-                if file.has(bytes, at: offset) != true { try file.writeThrough(bytes, at: offset) }
+        for slot in 0..<FileFormat.headerSlotCount
+        where Self.has(side.header, slot: slot, file, verification.cipher) != true {
+            // An unreadable slot is treated like one with other content.
+            try side.header.encoded(verification.cipher).withBytes { (bytes) throws(StorageError) in
+                try file.writeThrough(bytes, at: slot << FileFormat.sectorShift)
             }
         }
+    }
+
+    /// Whether a slot has this header; nil if it can't be read.
+    static func has(
+        _ header: HeaderSlot, slot: UInt64, _ file: any StoreFile, _ cipher: (any PageCipher)?
+    ) -> Bool? {
+        (try? FileReader(file, mapping: nil).header(slot: slot, cipher)).map { $0 == .valid(header) }
     }
 
     private func apply(_ payload: Bytes, number: UInt64, _ replay: Replay) throws(StorageError) {

@@ -176,7 +176,7 @@ extension PageStore {
         try takeTurn(wait)
         defer { turn.give() }
         try checkUsable()
-        try checkNumbers(transaction: side.usedNumber, checkpoint: side.header.checkpoint + 2)
+        try checkNumbers(transaction: side.usedNumber, checkpoint: side.nextCheckpoint + 1)
         return try body()
     }
 }

@@ -28,7 +28,13 @@ struct SpacePageImage {
         self.bytes = bytes
     }
 
-    func write(to file: any StoreFile) throws(StorageError) {
+    func write(to file: any StoreFile, _ cipher: (any PageCipher)?) throws(StorageError) {
+        var bytes = bytes
+        if let cipher {
+            try bytes.withMutableBytes { (page) throws(StorageError) in
+                try PageHeader.seal(page, number: place.page, with: cipher)
+            }
+        }
         try bytes.withBytes { (bytes) throws(StorageError) in
             try file.write(bytes, at: place.page << FileFormat.sectorShift)
         }
@@ -71,7 +77,7 @@ struct CheckpointPlan {
         journal = side.header.journal
         formerJournal = journal
         formerMaps = maps
-        checkpoint = side.header.checkpoint + 1
+        checkpoint = side.nextCheckpoint
         switch change {
         case .keep: break
         case .new(let count): takeJournal(of: count, side)
@@ -125,7 +131,8 @@ struct CheckpointPlan {
             moved[index] = true
             changed = true
         }
-        let needed = SpaceDirectoryPage.sectors(maps: side.space.changedMaps.count)
+        let needed = SpaceDirectoryPage.sectors(
+            maps: side.space.changedMaps.count, reserve: side.verification.reserve)
         if changed, !movesDirectory || needed > directorySectors {
             let run = SectorRun(start: try side.takeRun(needed, keeping: .checkpoint), count: needed)
             keep(run, side)

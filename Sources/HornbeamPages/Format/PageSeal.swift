@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stored form of pages in an encrypted store. The page header stays in clear: salvage and checkpoints know a page
+// by it without the key. All else is encrypted; the nonce and the tag take the place of `reserve` bytes that the page's
+// owner leaves empty.
+//
+//        offset  size
+//             0    24  page header, flag 2 set; its checksum is that of these stored bytes
+//            24   ...  the page's other bytes but for the reserve, encrypted
+//     size − 36    20  nonce
+//     size − 16    16  tag
+//
+// The reserve of a raw node precedes the common prefix of its keys, whose size is the u16 at offset 26. That of every
+// other page is its end. Long values have a layout of their own: `LongPage`.
+//
+// The tag also authenticates the page's number and bytes 8 ..< 24 of its header: a page from another place, or of
+// another birth, is refused like one with other content.
+
+import Glibc
+
+/// Encryption and authentication under the data key of one store (AEAD), as the layers below the key see it.
+///
+/// A nonce is 20 random bytes and is drawn anew for everything that is written: no counter could be set back by a
+/// crash, by a copy of the file that lives on elsewhere, or by a restored backup. The first 12 bytes choose a key of
+/// their own, the other 8 and a block number are the nonce under it, as in XAES-256-GCM (Valsorda, 2023): 2^64 writes
+/// have two equal nonces with a probability of 2^-33.
+package protocol PageCipher: AnyObject, Sendable {
+    /// Encrypts `bytes` in place under a new nonce, and writes nonce and tag.
+    func seal(
+        _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeMutableRawPointer,
+        tag: UnsafeMutableRawPointer
+    ) throws(StorageError)
+    /// Fills in a new nonce, for `sealBlock`.
+    func makeNonce(_ nonce: UnsafeMutableRawPointer) throws(StorageError)
+    /// Encrypts a block of something larger in place. No two blocks of one nonce have the same number.
+    func sealBlock(
+        _ block: UInt32, _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeRawPointer,
+        tag: UnsafeMutableRawPointer
+    ) throws(StorageError)
+    /// Decrypts in place what `seal` (block 0) or `sealBlock` made. Returns false if it isn't that, or was made with
+    /// another context or key: the bytes are worthless then.
+    func open(
+        _ block: UInt32, _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeRawPointer,
+        tag: UnsafeRawPointer
+    ) -> Bool
+}
+
+/// The key of a store as the program gives it, which opens or makes the store's data key.
+package protocol StoreEncryption: Sendable {
+    /// A new data key, and the key slots of a header that lead to it.
+    func create() throws(StorageError) -> (slots: KeySlots, cipher: any PageCipher)
+    /// The data key of a store; nil if no key slot is for this key.
+    func unlock(_ slots: KeySlots) throws(StorageError) -> (any PageCipher)?
+    /// Key slots that lead to the same data key by this key, and by those of `slots`; nil for this key alone.
+    func wrap(_ cipher: any PageCipher, beside slots: KeySlots?) throws(StorageError) -> KeySlots
+}
+
+/// The part of a header slot that leads from a key to the data key. This layer stores it and knows nothing of its
+/// inside.
+package struct KeySlots: Equatable, Sendable {
+    package static let size = 1024
+    /// `size` bytes.
+    package let bytes: [UInt8]
+
+    /// Returns nil for any other number of bytes.
+    package init?(_ bytes: [UInt8]) {
+        guard bytes.count == Self.size else { return nil }
+        self.bytes = bytes
+    }
+}
+
+enum PageSeal {
+    static let nonceSize = 20
+    static let tagSize = 16
+    /// Bytes that a page of an encrypted store leaves empty.
+    static let reserve = nonceSize + tagSize
+
+    static func reserve(_ cipher: (any PageCipher)?) -> Int { cipher == nil ? 0 : reserve }
+
+    /// The u16 of a raw node with the size of its common prefix.
+    private static let prefixSize = 26
+
+    /// Number of bytes behind the reserve.
+    private static func tailSize(_ page: UnsafeRawPointer) -> Int {
+        let isNode = page.u8(PageLayout.kind) == PageKind.leaf.code || page.u8(PageLayout.kind) == PageKind.branch.code
+        return isNode && page.u16(PageLayout.flags) & ~PageLayout.sealed == 0 ? Int(page.u16(prefixSize)) : 0
+    }
+
+    /// Hands out the bytes that are authenticated beside a page's own: its number and its header without the
+    /// checksum.
+    static func withContext<Result>(
+        of page: UnsafeRawPointer, number: UInt64, _ body: (Bytes) throws(StorageError) -> Result
+    ) throws(StorageError) -> Result {
+        try withUnsafeTemporaryAllocation(byteCount: 24, alignment: 8) { (context) throws(StorageError) in
+            guard let start = context.baseAddress else { throw .invalid("no memory for a page's context") }
+            start.set(number, at: 0)
+            start.set(page.u64(PageLayout.birth), at: 8)
+            start.set(page.u64(PageLayout.kind), at: 16)
+            return try body(Bytes(context))
+        }
+    }
+
+    /// Turns a page into its stored form, in place; its checksum is set afterwards.
+    static func seal(
+        _ page: UnsafeMutableRawBufferPointer, number: UInt64, with cipher: any PageCipher
+    ) throws(StorageError) {
+        guard let start = page.baseAddress, page.count >= FileFormat.sectorSize else { return }
+        start.set(UnsafeRawPointer(start).u16(PageLayout.flags) | PageLayout.sealed, at: PageLayout.flags)
+        if page[PageLayout.kind] == PageKind.longValue.code {
+            return try LongPage.seal(page, number: number, with: cipher)
+        }
+        let end = page.count - reserve
+        let tail = Swift.min(tailSize(start), end - PageLayout.headerSize)
+        (start + (end - tail)).copyMemory(from: start + (page.count - tail), byteCount: tail)
+        try withContext(of: start, number: number) { (context) throws(StorageError) in
+            try cipher.seal(
+                UnsafeMutableRawBufferPointer(rebasing: page[PageLayout.headerSize..<end]), context: context,
+                nonce: start + end, tag: start + (end + nonceSize))
+        }
+    }
+
+    /// Turns a stored page back, in place. Returns its fault, or nil. The checksum stays that of the stored form.
+    static func open(
+        _ page: UnsafeMutableRawBufferPointer, number: UInt64, with cipher: any PageCipher
+    ) -> String? {
+        guard let start = page.baseAddress, page.count >= FileFormat.sectorSize else { return "it is empty" }
+        let flags = UnsafeRawPointer(start).u16(PageLayout.flags)
+        guard flags & PageLayout.sealed != 0 else { return "it is not encrypted, as all pages of this store are" }
+        if page[PageLayout.kind] == PageKind.longValue.code {
+            return LongPage.open(page, number: number, with: cipher)
+        }
+        let end = page.count - reserve
+        let isOpen = try? withContext(of: start, number: number) { (context) throws(StorageError) in
+            cipher.open(
+                0, UnsafeMutableRawBufferPointer(rebasing: page[PageLayout.headerSize..<end]), context: context,
+                nonce: start + end, tag: start + (end + nonceSize))
+        }
+        guard isOpen == true else { return forged }
+        start.set(flags & ~PageLayout.sealed, at: PageLayout.flags)
+        let tail = tailSize(start)
+        guard tail <= end - PageLayout.headerSize else { return "the size of its prefix is impossible" }
+        (start + (page.count - tail)).copyMemory(from: start + (end - tail), byteCount: tail)
+        memset(start + (end - tail), 0, reserve)
+        return nil
+    }
+
+    static let forged = "it is not what was written there with this store's key (authentication failed)"
+}
