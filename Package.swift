@@ -77,6 +77,8 @@ let package = Package(
         .library(name: "HornbeamHandKept", targets: ["HornbeamHandKept"]),
         // What needs all of Foundation.
         .library(name: "HornbeamFoundation", targets: ["HornbeamFoundation"]),
+        // Encrypted files. Building it needs the headers of OpenSSL 3, using it libcrypto.
+        .library(name: "HornbeamEncryption", targets: ["HornbeamEncryption"]),
         // A live mirror in PostgreSQL, which needs libpq.
         .library(name: "HornbeamPostgres", targets: ["HornbeamPostgres"]),
         .executable(name: "hornbeam", targets: ["hornbeam"]),
@@ -93,10 +95,15 @@ let package = Package(
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CICU", pkgConfig: "icu-i18n", providers: [.apt(["libicu-dev"])]),
         .target(name: "CHornbeamShims"),
+        // OpenSSL's libcrypto, loaded when first asked for. Built with its headers: libssl-dev.
+        .target(name: "CCrypto"),
 
         .target(
             name: "HornbeamPages", dependencies: ["CHornbeamShims", "CLZ4", "CXXHash"], swiftSettings: optimizedSettings
         ),
+        // Ciphers and keys of encrypted stores.
+        .target(
+            name: "HornbeamCipher", dependencies: ["CCrypto", "HornbeamPages"], swiftSettings: optimizedSettings),
         .target(name: "HornbeamTree", dependencies: ["HornbeamPages"], swiftSettings: optimizedSettings),
         .target(name: "HornbeamKeys", dependencies: ["CICU"], swiftSettings: optimizedSettings),
         .target(
@@ -134,20 +141,23 @@ let package = Package(
             name: "HornbeamHandKept", dependencies: ["Hornbeam", "HornbeamTree", "HornbeamPages", "HornbeamKeys"],
             swiftSettings: optimizedSettings),
         .target(
+            name: "HornbeamEncryption", dependencies: ["HornbeamCipher", "Hornbeam"], swiftSettings: engineSettings),
+        .target(
             name: "HornbeamPostgres",
             dependencies: ["CPostgres", "Hornbeam", "HornbeamTree", "HornbeamPages", "HornbeamKeys"],
             swiftSettings: optimizedSettings),
         .target(name: "HornbeamFoundation", dependencies: ["Hornbeam"], swiftSettings: engineSettings),
         .target(name: "CHornbeam"),
         .target(
-            name: "HornbeamC", dependencies: ["HornbeamTree", "HornbeamPages", "CHornbeam"],
+            name: "HornbeamC", dependencies: ["HornbeamTree", "HornbeamCipher", "HornbeamPages", "CHornbeam"],
             exclude: ["libhornbeam.map"], swiftSettings: engineSettings, linkerSettings: sharedLibraryLinker),
 
         // The command: a library, so that tests can import it, and the file that starts it, in one folder.
         .target(
             name: "HornbeamCommand",
             dependencies: [
-                "HornbeamPostgres", "Hornbeam", "HornbeamText", "HornbeamTree", "HornbeamPages", "CHornbeam",
+                "HornbeamPostgres", "HornbeamCipher", "Hornbeam", "HornbeamText", "HornbeamTree", "HornbeamPages",
+                "CHornbeam",
             ],
             path: "Sources/hornbeam", exclude: ["main.swift"], swiftSettings: engineSettings),
         .executableTarget(
@@ -169,7 +179,8 @@ let package = Package(
             swiftSettings: engineSettings),
         // Crash states, faults, hostile files, models and soaks: shared by short tests and the command for long runs.
         .target(
-            name: "HornbeamProof", dependencies: ["HornbeamTree", "HornbeamPages", "HornbeamTestSupport", "CXXHash"],
+            name: "HornbeamProof",
+            dependencies: ["HornbeamTree", "HornbeamCipher", "HornbeamPages", "HornbeamTestSupport", "CXXHash"],
             path: "Tests/HornbeamProof", swiftSettings: optimizedSettings),
         .testTarget(
             name: "ProofTests", dependencies: ["HornbeamProof", "HornbeamTree", "HornbeamTestSupport"],
@@ -178,12 +189,20 @@ let package = Package(
             name: "hornbeam-proof", dependencies: ["HornbeamProof"], path: "Tests/hornbeam-proof",
             swiftSettings: engineSettings),
         .testTarget(
+            name: "HornbeamCipherTests", dependencies: ["HornbeamCipher", "HornbeamPages", "HornbeamTestSupport"],
+            swiftSettings: engineSettings),
+        .testTarget(
+            name: "HornbeamEncryptionTests", dependencies: ["HornbeamEncryption", "Hornbeam", "HornbeamTestSupport"],
+            swiftSettings: engineSettings),
+        .testTarget(
             name: "HornbeamPagesTests",
             dependencies: ["HornbeamPages", "CHornbeamShims", "CXXHash", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamTreeTests",
-            dependencies: ["HornbeamTree", "HornbeamPages", "HornbeamTestSupport", "store-worker"],
+            dependencies: [
+                "HornbeamTree", "HornbeamCipher", "HornbeamPages", "HornbeamTestSupport", "store-worker",
+            ],
             swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamKeysTests", dependencies: ["HornbeamKeys", "HornbeamTestSupport"],

@@ -2,9 +2,11 @@
 # Installs the Debian packages that building and testing need, and only those that are missing.
 set -euo pipefail
 
-packages=(make pkg-config python3 gcc libc6-dev libxxhash-dev liblz4-dev libicu-dev libstemmer-dev libpq-dev)
+packages=(make pkg-config python3 gcc libc6-dev libxxhash-dev liblz4-dev libicu-dev libstemmer-dev libpq-dev
+    libssl-dev)
 [ "${1:-}" = postgres ] && packages+=(postgresql)
-[ "${1:-}" = bench ] && packages+=(liblmdb-dev libsqlite3-dev librocksdb-dev libxapian-dev postgresql valgrind)
+[ "${1:-}" = bench ] && packages+=(liblmdb-dev libsqlite3-dev librocksdb-dev libxapian-dev libsqlcipher-dev postgresql
+    valgrind)
 
 missing=()
 for package in "${packages[@]}"; do

@@ -11,11 +11,12 @@ products=$1 site=$2
 tools=$(dirname "$(realpath "$(command -v "${SWIFT:-swift}")")")
 
 modules=(Hornbeam HornbeamEngine HornbeamStatements HornbeamMapReduce HornbeamSecondaryIndexes HornbeamHandKept
-    HornbeamPostgres)
+    HornbeamPostgres HornbeamEncryption)
 graphs=$(mktemp -d)
 trap 'rm -rf "$graphs"' EXIT
 
-options=(-I "$products/Modules" -Xcc "-fmodule-map-file=$products/CHornbeamShims.build/module.modulemap")
+options=(-I "$products/Modules")
+for shims in CHornbeamShims CCrypto; do options+=(-Xcc "-fmodule-map-file=$products/$shims.build/module.modulemap"); done
 for map in Sources/C*/module.modulemap; do options+=(-Xcc "-fmodule-map-file=$map"); done
 # Headers of system libraries that are not in /usr/include itself.
 for flag in $(pkg-config --cflags-only-I libpq); do options+=(-Xcc "$flag"); done

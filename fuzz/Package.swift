@@ -6,7 +6,7 @@ import PackageDescription
 
 let targets = [
     "FuzzFile", "FuzzJournal", "FuzzNode", "FuzzStore", "FuzzKeys", "FuzzRows", "FuzzText", "FuzzPostings",
-    "FuzzTokens", "FuzzTextQueries", "FuzzMapEntries", "FuzzStatements",
+    "FuzzTokens", "FuzzTextQueries", "FuzzMapEntries", "FuzzStatements", "FuzzKeySlots",
 ]
 
 let package = Package(

@@ -46,7 +46,7 @@ package enum BackupProof {
             if let image { cuts.images.append(image) }
             if let image = disk.imageAfterKill() { cuts.images.append(image) }
         }
-        _ = try store.backup(to: try StoreBuilder(file: target, pageSize: 4096))
+        _ = try store.backup(to: target)
         target.whenCalled = nil
         guard let whole = target.image(after: PowerLoss(seed: seed)) else {
             throw ProofFailure("a backup without a name")
@@ -64,7 +64,7 @@ package enum BackupProof {
         let code = [EIO, ENOSPC][Int(seed % 2)]
         target.plan = SimulatedDisk.Plan(call: 1 + Int(seed % UInt64(calls)), fault: .error(code))
         do {
-            _ = try store.backup(to: try StoreBuilder(file: target, pageSize: 4096))
+            _ = try store.backup(to: target)
             // After a failing call a second attempt succeeded, as at a header slot: then the copy is whole.
             let copy = try Workload.open(try SimulatedDisk(target.imageAfterKill()))
             try expect(try copy.digest() == digest, "a backup that hides an error")

@@ -16,10 +16,25 @@ extension Workload {
             all.store(to: target)
         })
 
-    /// Opens, or creates, the store of a workload in the file.
+    /// Opens, or creates, the store of a workload in the file. An encrypted one is opened with its key.
     static func open(_ file: any StoreFile, _ options: StoreOptions = StoreOptions()) throws(StorageError) -> TreeStore
     {
-        try TreeStore.open(file: file, options: options, reductions: [composition])
+        do throws(StorageError) {
+            return try TreeStore.open(file: file, options: options, reductions: [composition])
+        } catch .keyNeeded {
+            var options = options
+            options.encryption = key
+            return try TreeStore.open(file: file, options: options, reductions: [composition])
+        }
+    }
+
+    /// Opens a file as `open` does, for salvage.
+    static func damagedFile(_ file: any StoreFile) throws(StorageError) -> DamagedFile {
+        do throws(StorageError) {
+            return try DamagedFile(file: file)
+        } catch .keyNeeded {
+            return try DamagedFile(file: file, encryption: key)
+        }
     }
 
     /// Compares each tree's reduced value, of all entries and of a part of them, with the fold of its entries.

@@ -42,6 +42,7 @@ package struct FileParts: Sendable {
         let disk = try SimulatedDisk()
         var options = StoreOptions()
         options.pageSize = 4096
+        if Workload.isEncrypted || seed % 4 == 0 { options.encryption = Workload.key }
         let store = try Workload.open(disk, options)
         let workload = Workload(seed: seed)
         for _ in 0..<60 { try workload.step(store) }
@@ -67,19 +68,14 @@ package struct FileParts: Sendable {
         pages = used.compactMap { Self.page(in: image, $0) }
         records = Self.records(in: image, used)
         let inRecords = Set(records.flatMap { $0.sector..<$0.sector + $0.sectors })
-        let inUse = Self.sectorsInUse(image, pages)
+        let inUse = try Self.sectorsInUse(image)
         needed = used.filter { $0 < 2 || inRecords.contains($0) || inUse.contains($0) }
     }
 
-    /// The sectors in use by the newest space map, without the journal ring. (A file this small has one map page.)
-    private static func sectorsInUse(_ image: DiskImage, _ pages: [Page]) -> Set<UInt64> {
-        let maps = pages.filter { $0.kind == 4 }.map { image.read($0) }
-        guard let map = maps.max(by: { $0.number(at: 8, as: UInt64.self) < $1.number(at: 8) }) else { return [] }
-        let ring = image[0].number(at: 136, as: UInt64.self)..<image[0].number(at: 136) + image[0].number(at: 144)
-        return Set(
-            (4..<image.sectors).filter { sector in
-                !ring.contains(sector) && map[32 + Int(sector / 8)] >> UInt8(sector % 8) & 1 == 1
-            })
+    /// The sectors in use by the newest space map, without the journal ring.
+    private static func sectorsInUse(_ image: DiskImage) throws -> Set<UInt64> {
+        let file = try Workload.damagedFile(try SimulatedDisk(image))
+        return Set((4..<image.sectors).filter { file.standing(of: $0, sectors: 1) == .current && !file.isJournal($0) })
     }
 
     private static func image(of disk: SimulatedDisk) throws -> DiskImage {

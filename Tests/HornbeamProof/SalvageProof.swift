@@ -47,7 +47,7 @@ enum SalvageProof {
 
     private static func salvage(_ image: DiskImage) throws -> (SalvageReport, TreeStore) {
         let target = try SimulatedDisk()
-        let file = try DamagedFile(file: try SimulatedDisk(image))
+        let file = try Workload.damagedFile(try SimulatedDisk(image))
         let report = try Salvage.run(file, to: target) { () throws(StorageError) in try target.giveName() }
         let store = try Workload.open(try SimulatedDisk(target.imageAfterKill()))
         try Workload.expectSound(store, "check of what was salvaged")

@@ -4,6 +4,8 @@
 // compactions with commits between their steps, backups, snapshots held for a while. It keeps the state after each
 // commit and the number of acknowledged commits.
 
+import Glibc
+import HornbeamCipher
 package import HornbeamPages
 import HornbeamTestSupport
 package import HornbeamTree
@@ -46,16 +48,22 @@ package final class Workload: @unchecked Sendable {
         models = [model]
     }
 
-    /// The options of a store with this life: small pages, often early checkpoints, sometimes without a mapping and
-    /// with hardly any memory.
+    /// The options of a store with this life: small pages, often early checkpoints, sometimes without a mapping,
+    /// with hardly any memory, or encrypted.
     package static func options(seed: UInt64) -> StoreOptions {
         var options = StoreOptions()
         options.pageSize = 4096
         options.checkpointBytes = [0, 24 << 10, 64 << 10, 200 << 10][Int(seed % 4)]
         options.access = seed / 4 % 3 == 0 ? .read : .mapped
         options.cacheBytes = seed / 16 % 2 == 0 ? 128 << 10 : 1 << 20
+        if isEncrypted || seed / 128 % 4 == 0 { options.encryption = key }
         return options
     }
+
+    /// The key of encrypted lives.
+    package static let key: any StoreEncryption = StoreKey(key: [UInt8](0..<32))
+    /// Whether all lives are encrypted, as the environment says, and not only every fourth.
+    package static let isEncrypted = getenv("HORNBEAM_PROOF_ENCRYPTED") != nil
 
     package var committed: Int { digests.count - 1 }
 

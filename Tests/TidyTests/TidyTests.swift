@@ -10,6 +10,7 @@ struct TidyTests {
     static let layers: [String: Set<String>] = [
         "HornbeamPages": ["CHornbeamShims", "CLZ4", "CXXHash"],
         "HornbeamTree": ["HornbeamPages"],
+        "HornbeamCipher": ["CCrypto", "HornbeamPages"],
         "HornbeamKeys": ["CICU"],
         "HornbeamText": ["CStemmer", "HornbeamPages", "HornbeamTree", "HornbeamKeys"],
         "HornbeamMacros": ["HornbeamMacroExpansion"],
@@ -19,14 +20,15 @@ struct TidyTests {
             "HornbeamPages", "HornbeamTree", "HornbeamKeys", "HornbeamText", "HornbeamEngine", "HornbeamStatements",
         ],
         "HornbeamPostgres": ["CPostgres", "HornbeamPages", "HornbeamTree", "HornbeamKeys", "Hornbeam"],
+        "HornbeamEncryption": ["HornbeamCipher", "Hornbeam"],
         "HornbeamMapReduce": ["HornbeamPages", "HornbeamTree", "HornbeamKeys", "Hornbeam"],
         "HornbeamSecondaryIndexes": ["HornbeamPages", "HornbeamTree", "HornbeamKeys", "Hornbeam"],
         "HornbeamHandKept": ["HornbeamPages", "HornbeamTree", "HornbeamKeys", "Hornbeam"],
         "HornbeamFoundation": ["Hornbeam"],
-        "HornbeamC": ["HornbeamPages", "HornbeamTree", "CHornbeam"],
+        "HornbeamC": ["HornbeamPages", "HornbeamTree", "HornbeamCipher", "CHornbeam"],
         "hornbeam": [
             "HornbeamPages", "HornbeamTree", "HornbeamText", "HornbeamKeys", "Hornbeam", "HornbeamPostgres",
-            "HornbeamCommand", "CHornbeam",
+            "HornbeamCipher", "HornbeamCommand", "CHornbeam",
         ],
     ]
 

@@ -45,6 +45,9 @@ extension Database {
         public var keepsDeleted = DeletedRetention.never
         /// Number of journal bytes that starts a checkpoint. 0 means half of the journal.
         public var checkpointBytes = 0
+        /// The key of an encrypted file: a new file is encrypted with it, and an existing one must be. Nil for a file
+        /// that isn't encrypted. Has no effect in memory.
+        public var encryption: Encryption?
 
         public init() {}
 
@@ -63,6 +66,7 @@ extension Database {
                 options.createIfMissing = createsIfMissing
                 options.lockWaitMilliseconds = lockWaitMilliseconds
                 options.checkpointBytes = checkpointBytes
+                options.encryption = encryption?.engine
                 return options
             }
         }

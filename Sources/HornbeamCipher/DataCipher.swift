@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cipher of a store's data key: AES-256-GCM or ChaCha20-Poly1305. Each nonce of 20 bytes chooses a key of its own
+// by its first 12, so that random nonces may be drawn 2^64 times: the construction of XAES-256-GCM (Valsorda, 2023),
+// with 32 bytes of the bare cipher's key stream in place of a CMAC.
+//
+//   data key ──AES-256-CTR or ChaCha20 at nonce[0..<12]──▶ 32 bytes: the key of one message
+//   nonce[12..<20] · block number, big-endian ──▶ the 12 bytes of the message's nonce under that key
+
+import CCrypto
+import HornbeamPages
+import Synchronization
+
+/// Encrypts and authenticates under one key. Any thread.
+final class DataCipher: PageCipher {
+    /// The cipher of a store, chosen when it is made.
+    enum Kind: UInt32, Sendable {
+        case aes256GCM = 1
+        case chaCha20Poly1305 = 2
+
+        /// The one that is fast on this processor.
+        static var best: Kind { hbe_has_aes() != 0 ? .aes256GCM : .chaCha20Poly1305 }
+    }
+
+    static let keySize = Int(HBE_KEY_SIZE)
+
+    let kind: Kind
+    let key: SecretBytes
+    /// States that no thread uses.
+    private let idle = Mutex<[State]>([])
+
+    init(_ kind: Kind, key: SecretBytes) {
+        self.kind = kind
+        self.key = key
+    }
+
+    deinit {
+        for state in idle.withLock({ $0 }) { hbe_cipher_free(state.cipher) }
+    }
+
+    private struct State: @unchecked Sendable {
+        // Sendable: whoever takes it out of `idle` has it alone.
+        let cipher: OpaquePointer
+    }
+
+    /// Throws if the system has no libcrypto, or no memory.
+    private func withState(_ body: (OpaquePointer) -> Int32) throws(StorageError) -> Bool {
+        let state: State
+        if let taken = idle.withLock({ $0.popLast() }) {
+            state = taken
+        } else {
+            try loadCrypto()
+            guard let made = key.withBytes({ hbe_cipher_new(Int32(kind.rawValue), $0.baseAddress) }) else {
+                throw .unsupported("libcrypto refused a cipher")
+            }
+            state = State(cipher: made)
+        }
+        defer { idle.withLock { $0.append(state) } }
+        return body(state.cipher) == 1
+    }
+
+    func makeNonce(_ nonce: UnsafeMutableRawPointer) throws(StorageError) {
+        try fillRandom(UnsafeMutableRawBufferPointer(start: nonce, count: Int(HBE_NONCE_SIZE)), isKey: false)
+    }
+
+    func seal(
+        _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeMutableRawPointer,
+        tag: UnsafeMutableRawPointer
+    ) throws(StorageError) {
+        try makeNonce(nonce)
+        try sealBlock(0, bytes, context: context, nonce: nonce, tag: tag)
+    }
+
+    func sealBlock(
+        _ block: UInt32, _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeRawPointer,
+        tag: UnsafeMutableRawPointer
+    ) throws(StorageError) {
+        let isSealed = try withState {
+            hbe_seal($0, nonce, block, context.baseAddress, context.count, bytes.baseAddress, bytes.count, tag)
+        }
+        guard isSealed else { throw .unsupported("libcrypto refused to encrypt") }
+    }
+
+    func open(
+        _ block: UInt32, _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeRawPointer,
+        tag: UnsafeRawPointer
+    ) -> Bool {
+        let isOpen = try? withState {
+            hbe_open($0, nonce, block, context.baseAddress, context.count, bytes.baseAddress, bytes.count, tag)
+        }
+        return isOpen == true
+    }
+}
+
+/// Throws if the system has no libcrypto.
+func loadCrypto() throws(StorageError) {
+    guard hbe_load() == 1 else {
+        throw .unsupported("encryption needs OpenSSL 3: install its libcrypto.so.3 (Debian: libssl3)")
+    }
+}
+
+/// Fills in random bytes: a nonce or a salt, or, from a generator of their own, a key.
+func fillRandom(_ bytes: UnsafeMutableRawBufferPointer, isKey: Bool) throws(StorageError) {
+    try loadCrypto()
+    guard hbe_random(bytes.baseAddress, bytes.count, isKey ? 1 : 0) == 1 else {
+        throw .unsupported("libcrypto refused to draw random bytes")
+    }
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// Encrypted stores: what opens them, what their files tell a thief, and what becomes of files that were tampered with.
+
+import Glibc
+import HornbeamCipher
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamTree
+
+@Suite("An encrypted store")
+struct EncryptedStoreTests {
+    private static let key = StoreKey(key: [UInt8](0..<32))
+
+    private static func options(_ key: (any StoreEncryption)? = key) -> StoreOptions {
+        var options = StoreOptions()
+        options.encryption = key
+        options.pageSize = 4096
+        return options
+    }
+
+    /// Words that occur in the store and nowhere else.
+    private func word(_ number: Int) -> [UInt8] { Array("secret-\(number * 7919 % 1_000_003)-word".utf8) }
+
+    /// Fills two trees, one of them compressed, with short and long values.
+    private func fill(_ store: TreeStore, count: Int) throws {
+        let write = try store.beginWrite()
+        let trees = [
+            try #require(try write.tree("plain-tree-name", create: true)),
+            try #require(
+                try write.tree("packed-tree-name", create: true, options: TreeOptions(isCompressed: true))),
+        ]
+        for tree in trees {
+            for number in 0..<count {
+                let size = number % 50 == 0 ? 150_000 : number % 20 == 0 ? 5000 : 40
+                var value: [UInt8] = []
+                while value.count < size { value += word(number) }
+                try word(number).withBytes { (key) throws(StorageError) in
+                    try value.withBytes { (value) throws(StorageError) in try write.put(tree, key, value) }
+                }
+            }
+        }
+        try write.commit()
+    }
+
+    private func content(_ store: TreeStore) throws -> [[UInt8]] {
+        let read = try store.beginRead()
+        defer { read.abort() }
+        var content: [[UInt8]] = []
+        for name in try read.treeNames() {
+            let tree = try #require(try read.tree(name))
+            var cursor = try read.cursor(tree)
+            while try cursor.next() { content.append(Array(cursor.key) + [0] + Array(cursor.value)) }
+        }
+        return content
+    }
+
+    @Test("is opened by its key, and by nothing else")
+    func keys() throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: Self.options())
+        try fill(store, count: 100)
+        let content = try content(store)
+        #expect(try store.check { Issue.record("\($0)") })
+        let killed = try #require(disk.killedImage())
+        try store.close()
+        let closed = try #require(disk.killedImage())
+        for image in [killed, closed] {
+            let again = try TreeStore.open(file: try SimulatedDisk(image: image), options: Self.options())
+            #expect(try self.content(again) == content)
+            #expect(try again.check { Issue.record("\($0)") })
+            #expect(throws: StorageError.keyNeeded(path: "simulated disk")) {
+                try TreeStore.open(file: try SimulatedDisk(image: image), options: Self.options(nil))
+            }
+            let other = StoreKey(key: [UInt8](1..<33))
+            #expect(throws: StorageError.wrongKey(path: "simulated disk")) {
+                try TreeStore.open(file: try SimulatedDisk(image: image), options: Self.options(other))
+            }
+        }
+        let plain = try SimulatedDisk()
+        try TreeStore.open(file: plain, options: Self.options(nil)).close()
+        let image = try #require(plain.killedImage())
+        #expect(throws: StorageError.notEncrypted(path: "simulated disk")) {
+            try TreeStore.open(file: try SimulatedDisk(image: image), options: Self.options())
+        }
+    }
+
+    @Test("tells nothing of its keys, values and names in the file, at any moment")
+    func secrecy() throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: Self.options())
+        try fill(store, count: 60)
+        for _ in 0..<2 {
+            let image = try #require(disk.killedImage())
+            for number in 0..<60 { #expect(!image.contains(Array(word(number)[0..<10]))) }
+            for name in ["plain-tree", "packed-tree"] { #expect(!image.contains(Array(name.utf8))) }
+            #expect(!image.contains(Array("secret-".utf8)))
+            try store.checkpoint()
+        }
+        // The search finds what is there.
+        let plain = try SimulatedDisk()
+        let open = try TreeStore.open(file: plain, options: Self.options(nil))
+        try fill(open, count: 60)
+        #expect(try #require(plain.killedImage()).contains(Array("secret-".utf8)))
+    }
+
+    @Test("with any sector changed, moved or put back gives right answers or errors", .seeded)
+    func tampering() throws {
+        var random = SeededGenerator()
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: Self.options())
+        try fill(store, count: 6)
+        try store.checkpoint()
+        let older = try #require(disk.killedImage())
+        // A copy that lives on under the same key.
+        let copy = try SimulatedDisk(image: older)
+        let otherLife = try TreeStore.open(file: copy, options: Self.options())
+        try fill(otherLife, count: 7)
+        try otherLife.close()
+        let other = try #require(copy.killedImage())
+        try fill(store, count: 8)
+        let right = try content(store)
+        try store.close()
+        let image = try #require(disk.killedImage())
+        var refused = 0
+        for sector in 0..<image.count / 4096 {
+            let range = sector * 4096..<(sector + 1) * 4096
+            var replacements = [
+                older.count >= range.upperBound ? Array(older[range]) : [],
+                other.count >= range.upperBound ? Array(other[range]) : [],
+                (0..<4096).map { _ in UInt8(random.below(256)) },
+            ]
+            let elsewhere = random.below(image.count / 4096)
+            replacements.append(Array(image[elsewhere * 4096..<(elsewhere + 1) * 4096]))
+            for bytes in replacements where !bytes.isEmpty && bytes != Array(image[range]) {
+                var changed = image
+                changed.replaceSubrange(range, with: bytes)
+                do {
+                    let store = try TreeStore.open(file: try SimulatedDisk(image: changed), options: Self.options())
+                    #expect(try content(store) == right, "sector \(sector): a wrong answer in silence")
+                } catch let error as StorageError {
+                    guard case .corrupt = error else { throw error }
+                    refused += 1
+                }
+            }
+        }
+        #expect(refused > 20)
+    }
+
+    @Test("never uses a nonce twice: not over crashes, reopenings, and copies that live on")
+    func nonces() throws {
+        let recorder = RecordingEncryption(Self.key)
+        var image: [UInt8]?
+        for life in 0..<9 {
+            let disk = try image.map { try SimulatedDisk(image: $0) } ?? SimulatedDisk()
+            let store = try TreeStore.open(file: disk, options: Self.options(recorder))
+            for round in 0..<5 {
+                try fill(store, count: 5 + life * 2 + round)
+                if round == 3 { try store.checkpoint() }
+            }
+            // Every third life is forgotten: the next one goes on from the same file.
+            if life % 3 != 0 { image = disk.killedImage() }
+        }
+        #expect(recorder.nonces.count > 300)
+        #expect(Set(recorder.nonces).count == recorder.nonces.count)
+    }
+
+    @Test("is backed up encrypted, with the same keys, and can be salvaged with its key")
+    func copies() throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: Self.options())
+        try fill(store, count: 100)
+        let content = try content(store)
+        let target = try SimulatedDisk()
+        #expect(try store.backup(to: target))
+        let backup = try #require(target.killedImage())
+        #expect(!backup.contains(Array("secret-".utf8)))
+        let copy = try TreeStore.open(file: try SimulatedDisk(image: backup), options: Self.options())
+        #expect(try self.content(copy) == content)
+        #expect(try copy.check { Issue.record("\($0)") })
+
+        var image = try #require(disk.killedImage())
+        #expect(throws: StorageError.keyNeeded(path: "simulated disk")) {
+            try DamagedFile(file: try SimulatedDisk(image: image))
+        }
+        // Without one header slot, all is there.
+        image.replaceSubrange(0..<4096, with: repeatElement(7, count: 4096))
+        let rescued = try SimulatedDisk()
+        let file = try DamagedFile(file: try SimulatedDisk(image: image), encryption: Self.key)
+        let report = try Salvage.run(file, to: rescued) { () throws(StorageError) in try rescued.giveName() }
+        #expect(report.trees.count == 2)
+        let found = try #require(rescued.killedImage())
+        #expect(!found.contains(Array("secret-".utf8)))
+        let salvaged = try TreeStore.open(file: try SimulatedDisk(image: found), options: Self.options())
+        #expect(try self.content(salvaged) == content)
+        // Without both, there is no way to the data key.
+        image.replaceSubrange(4096..<8192, with: repeatElement(7, count: 4096))
+        #expect(throws: StorageError.self) {
+            try DamagedFile(file: try SimulatedDisk(image: image), encryption: Self.key)
+        }
+    }
+
+    @Test("gets other keys without a change of its pages, at any moment of a crash")
+    func rekey() throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: Self.options())
+        try fill(store, count: 20)
+        let content = try content(store)
+        let second = StoreKey(key: [UInt8](100..<132))
+        let third = StoreKey(passphrase: Array("a long one".utf8), logCost: 10)
+        func opens(_ key: any StoreEncryption, _ image: [UInt8]) throws -> Bool {
+            do {
+                let store = try TreeStore.open(file: try SimulatedDisk(image: image), options: Self.options(key))
+                #expect(try self.content(store) == content)
+                return true
+            } catch StorageError.wrongKey {
+                return false
+            }
+        }
+        try store.pages.rekey(second, keepsOthers: true)
+        let both = try #require(disk.killedImage())
+        #expect(try opens(Self.key, both) && opens(second, both))
+        #expect(try !opens(third, both))
+        let cuts = Cuts()
+        disk.whenCalled = { cuts.note($0.killedImage()) }
+        try store.pages.rekey(third, keepsOthers: false)
+        disk.whenCalled = nil
+        let last = try #require(disk.killedImage())
+        #expect(try opens(third, last))
+        #expect(try !opens(Self.key, last) && !opens(second, last))
+        let images = cuts.images
+        for image in images { #expect(try opens(third, image) || opens(second, image)) }
+        #expect(!images.isEmpty)
+        try fill(store, count: 25)
+        try store.close()
+    }
+}
+
+/// What a crash would leave, call by call.
+private final class Cuts: @unchecked Sendable {
+    // Sendable: one thread uses it.
+    private(set) var images: [[UInt8]] = []
+
+    func note(_ image: [UInt8]?) { if let image { images.append(image) } }
+}
+
+/// Encryption that notes each nonce.
+private final class RecordingEncryption: StoreEncryption, @unchecked Sendable {
+    // Sendable: one thread uses it.
+    private let base: any StoreEncryption
+    fileprivate var nonces: [[UInt8]] = []
+
+    init(_ base: any StoreEncryption) { self.base = base }
+
+    func create() throws(StorageError) -> (slots: KeySlots, cipher: any PageCipher) {
+        let (slots, cipher) = try base.create()
+        return (slots, RecordingCipher(self, cipher))
+    }
+
+    func unlock(_ slots: KeySlots) throws(StorageError) -> (any PageCipher)? {
+        try base.unlock(slots).map { RecordingCipher(self, $0) }
+    }
+
+    func wrap(_ cipher: any PageCipher, beside slots: KeySlots?) throws(StorageError) -> KeySlots {
+        guard let cipher = cipher as? RecordingCipher else { throw .invalid("another cipher") }
+        return try base.wrap(cipher.base, beside: slots)
+    }
+
+    final class RecordingCipher: PageCipher, @unchecked Sendable {
+        private let recorder: RecordingEncryption
+        let base: any PageCipher
+
+        init(_ recorder: RecordingEncryption, _ base: any PageCipher) { (self.recorder, self.base) = (recorder, base) }
+
+        private func note(_ nonce: UnsafeMutableRawPointer) {
+            recorder.nonces.append(Array(UnsafeRawBufferPointer(start: nonce, count: 20)))
+        }
+
+        func makeNonce(_ nonce: UnsafeMutableRawPointer) throws(StorageError) {
+            try base.makeNonce(nonce)
+            note(nonce)
+        }
+
+        func seal(
+            _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeMutableRawPointer,
+            tag: UnsafeMutableRawPointer
+        ) throws(StorageError) {
+            try base.seal(bytes, context: context, nonce: nonce, tag: tag)
+            note(nonce)
+        }
+
+        func sealBlock(
+            _ block: UInt32, _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeRawPointer,
+            tag: UnsafeMutableRawPointer
+        ) throws(StorageError) {
+            try base.sealBlock(block, bytes, context: context, nonce: nonce, tag: tag)
+        }
+
+        func open(
+            _ block: UInt32, _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeRawPointer,
+            tag: UnsafeRawPointer
+        ) -> Bool { base.open(block, bytes, context: context, nonce: nonce, tag: tag) }
+    }
+}
+
+extension [UInt8] {
+    fileprivate func contains(_ part: [UInt8]) -> Bool {
+        withUnsafeBytes { (bytes) -> Bool in
+            var rest = bytes[...]
+            // By the first byte, so that the search is the C library's.
+            while let start = rest.first.map({ _ in UnsafeRawBufferPointer(rebasing: rest) })?.baseAddress,
+                let found = memchr(start, Int32(part[0]), rest.count)
+            {
+                rest = rest.dropFirst(UnsafeRawPointer(found) - start)
+                if rest.starts(with: part) { return true }
+                rest = rest.dropFirst()
+            }
+            return false
+        }
+    }
+}
