@@ -4,6 +4,7 @@
 
 public import CHornbeam
 import Glibc
+import HornbeamCipher
 import HornbeamPages
 import HornbeamTree
 import Synchronization
@@ -147,6 +148,7 @@ private func open(
         let more = try copyOptions(more, of: "hb_more_options", hb_more_options())
         var options = try storeOptions(given)
         if more.unmapped != 0 { options.access = .read }
+        options.encryption = try storeKey(more.key, more.key_size, isPassphrase: more.key_is_passphrase != 0)
         let known = try reductions(more.reductions, count: Int(more.reduction_count))
         let trees =
             given.in_memory != 0
@@ -156,6 +158,35 @@ private func open(
         return Result.ok
     } catch {
         return Failure.report(error)
+    }
+}
+
+/// The key of an encrypted store; nil for NULL.
+private func storeKey(
+    _ key: UnsafeRawPointer?, _ size: Int, isPassphrase: Bool
+) throws(StorageError) -> (any StoreEncryption)? {
+    guard let key else {
+        guard size == 0 else { throw .invalid("a key of \(size) bytes is at NULL") }
+        return nil
+    }
+    guard 1...4096 ~= size else { throw .invalid("a key of \(size) bytes: 32 are needed, of a passphrase 1 to 4096") }
+    let bytes = Array(Bytes(start: key, count: size))
+    return isPassphrase
+        ? StoreKey(passphrase: bytes, logCost: StoreKey.usualLogCost) : StoreKey(key: bytes)
+}
+
+@c @implementation
+public func hb_rekey(
+    _ store: OpaquePointer?, _ key: UnsafeRawPointer?, _ key_size: Int, _ key_is_passphrase: UInt32
+) -> Int32 {
+    inStore(store) { (store) throws(StorageError) in
+        guard let key = try storeKey(key, key_size, isPassphrase: key_is_passphrase != 0) else {
+            throw .invalid("hb_rekey needs a key; hornbeam decrypt makes a copy without one")
+        }
+        try store.writer.waiting(orThrow: ownWriter("hb_rekey")) { () throws(StorageError) in
+            try store.trees.rekey(key, keepsOthers: false)
+        }
+        return Result.ok
     }
 }
 

@@ -50,6 +50,8 @@ struct CommandDeclaration: Sendable {
 
     /// Understood by every command.
     static let common: [OptionDeclaration] = [
+        .value("key-file", nil, "FILE", "an encrypted store's key: 32 bytes, or 64 hexadecimal digits"),
+        .value("passphrase-file", nil, "FILE", "an encrypted store's passphrase: the file's first line"),
         .flag("quiet", "q", "no progress and no remarks on standard error"),
         .flag("help", "h", "print this help"),
     ]

@@ -13,8 +13,16 @@ enum OpenStore {
 
     /// Opens the store at `path` without the right to write, for the length of `body`.
     static func reading<Result>(_ path: String, _ body: (TreeStore) throws -> Result) throws -> Result {
+        try reading(path, key: StoreKeyFile.current, body)
+    }
+
+    /// Opens the store at `path` with this key, or without one.
+    static func reading<Result>(
+        _ path: String, key: (any StoreEncryption)?, _ body: (TreeStore) throws -> Result
+    ) throws -> Result {
         try requireFile(path)
         var options = StoreOptions()
+        options.encryption = key
         options.readOnly = true
         options.createIfMissing = false
         options.lockWaitMilliseconds = lockWait
@@ -56,6 +64,7 @@ enum OpenStore {
     ) throws -> Result {
         if !create { try requireFile(path) }
         var options = StoreOptions()
+        options.encryption = StoreKeyFile.current
         options.createIfMissing = create
         options.lockWaitMilliseconds = lockWait
         return try closing(try TreeStore.open(at: path, options: options), body)
@@ -66,6 +75,7 @@ enum OpenStore {
         try requireFile(path)
         var options = Database.Options()
         options.createsIfMissing = false
+        options.encryption = StoreKeyFile.current.map { Encryption($0) }
         options.lockWaitMilliseconds = lockWait
         let database = try Database(at: path, models: [], options: options)
         let result: Result

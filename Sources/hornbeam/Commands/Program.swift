@@ -17,7 +17,8 @@ package enum Program {
         QueryCommand.declaration, SearchCommand.declaration, SQLCommand.declaration, ImportCommand.declaration,
         ExportCommand.declaration,
         TreeListCommand.declaration, TreeScanCommand.declaration, BackupCommand.declaration,
-        CompactCommand.declaration, SalvageCommand.declaration, MirrorCommand.declaration, RestoreCommand.declaration,
+        CompactCommand.declaration, SalvageCommand.declaration, EncryptCommand.encrypt, EncryptCommand.decrypt,
+        MirrorCommand.declaration, RestoreCommand.declaration,
     ]
 
     package static func main() -> Never {
@@ -70,6 +71,7 @@ package enum Program {
             return .ok
         case .run(let arguments):
             console.isQuiet = arguments.has("quiet")
+            try StoreKeyFile.read(arguments)
             return try arguments.command.run(arguments, console)
         }
     }

@@ -17,7 +17,8 @@ enum SalvageCommand {
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
         let progress = Progress("salvaging", unit: "entries", console: console)
-        let report = try Salvage.run(from: arguments.file, to: arguments.operand("NEW") ?? "") { found in
+        let target = arguments.operand("NEW") ?? ""
+        let report = try Salvage.run(from: arguments.file, to: target, encryption: StoreKeyFile.current) { found in
             progress.update(count: found, fraction: nil)
         }
         progress.clear()

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The key of the stores that a command opens: from a file, never from the command line, where every other user of the
+// machine could read it.
+
+import Glibc
+import Hornbeam
+import HornbeamCipher
+import HornbeamPages
+import Synchronization
+
+enum StoreKeyFile {
+    /// The key of the running command; nil if none was given.
+    static var current: (any StoreEncryption)? { key.withLock { $0 } }
+    private static let key = Mutex<(any StoreEncryption)?>(nil)
+
+    /// Reads the key that the command line names, or else HORNBEAM_KEY_FILE or HORNBEAM_PASSPHRASE_FILE.
+    static func read(_ arguments: Arguments) throws {
+        let found = try chosen(arguments)
+        key.withLock { $0 = found }
+    }
+
+    private static func chosen(_ arguments: Arguments) throws -> (any StoreEncryption)? {
+        switch (arguments.value("key-file"), arguments.value("passphrase-file")) {
+        case (_?, _?): throw UsageError("--key-file and --passphrase-file: a store is opened by one of them")
+        case (let file?, nil): return try readKey(file)
+        case (nil, let file?): return try readPassphrase(file)
+        case (nil, nil): break
+        }
+        if let file = variable("HORNBEAM_KEY_FILE") { return try readKey(file) }
+        return try variable("HORNBEAM_PASSPHRASE_FILE").map { try readPassphrase($0) }
+    }
+
+    private static func variable(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    private static func readKey(_ path: String) throws -> any StoreEncryption {
+        var bytes = try read(path)
+        defer { for index in bytes.indices { bytes[index] = 0 } }
+        if bytes.count == 32 { return StoreKey(key: bytes) }
+        while let last = bytes.last, [0x0A, 0x0D, 0x20].contains(last) { bytes.removeLast() }
+        let digits = bytes.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
+        guard bytes.count == 64, digits.count == 64 else {
+            throw CommandError(
+                "\(path) is no key: it must hold 32 bytes or 64 hexadecimal digits "
+                    + "('openssl rand -hex 32 > FILE' makes one); for a passphrase, use --passphrase-file")
+        }
+        return StoreKey(key: (0..<32).map { UInt8(digits[2 * $0] << 4 | digits[2 * $0 + 1]) })
+    }
+
+    private static func readPassphrase(_ path: String) throws -> any StoreEncryption {
+        var bytes = try read(path)
+        defer { for index in bytes.indices { bytes[index] = 0 } }
+        let line = bytes.prefix { $0 != 0x0A && $0 != 0x0D }
+        guard !line.isEmpty else { throw CommandError("\(path) has no passphrase: its first line is empty") }
+        return StoreKey(passphrase: Array(line), logCost: StoreKey.usualLogCost)
+    }
+
+    /// At most a few thousand bytes: of anything longer, no key.
+    private static func read(_ path: String) throws -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw CommandError("can't read the key file \(path): \(reason())") }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        var count = 0
+        while count < bytes.count {
+            let size = bytes.withUnsafeMutableBytes { (buffer) -> Int in
+                Glibc.read(descriptor, buffer.baseAddress.map { $0 + count }, buffer.count - count)
+            }
+            if size < 0, errno == EINTR { continue }
+            guard size >= 0 else { throw CommandError("can't read the key file \(path): \(reason())") }
+            if size == 0 { return Array(bytes[..<count]) }
+            count += size
+        }
+        throw CommandError("\(path) is no key file: it has 4096 bytes or more")
+    }
+
+    private static func reason() -> String { String(cString: strerror(errno)) }
+}
