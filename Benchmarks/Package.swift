@@ -27,6 +27,13 @@ if isInstalled("sqlite3.h") {
     peers.append("CSQLite")
     settings.append(.define("PEER_SQLITE"))
 }
+// SQLCipher has SQLite's names, so it takes SQLite's place in hornbeam-bench: HORNBEAM_BENCH_SQLCIPHER=1.
+if Context.environment["HORNBEAM_BENCH_SQLCIPHER"] != nil, isInstalled("sqlcipher/sqlite3.h") {
+    targets.append(.systemLibrary(name: "CSQLCipher", providers: [.apt(["libsqlcipher-dev"])]))
+    peers.removeAll { "\($0)".contains("CSQLite") }
+    peers.append("CSQLCipher")
+    settings.append(.define("PEER_SQLCIPHER"))
+}
 if isInstalled("rocksdb/c.h") {
     targets.append(.systemLibrary(name: "CRocksDB", providers: [.apt(["librocksdb-dev"])]))
     peers.append("CRocksDB")

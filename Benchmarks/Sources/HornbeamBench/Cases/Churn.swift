@@ -21,7 +21,7 @@ struct Churn {
         entries = Entries(
             count: try arguments.number("n", 500_000, least: 1_000), keys: .random, valueSize: 100, seed: seed)
         let wanted = arguments.list("engine")
-        engines = allEngines.filter { wanted.isEmpty || wanted.contains($0.name) }
+        engines = allEngines.filter { wanted.isEmpty ? $0.isDefault : wanted.contains($0.name) }
     }
 
     func run(in folder: String) throws {

@@ -20,7 +20,7 @@ struct Selection {
         for name in names where !allEngines.contains(where: { $0.name == name }) {
             throw BenchError("there is no engine \(name) in this build: \(allEngines.map { $0.name })")
         }
-        engines = allEngines.filter { names.isEmpty || names.contains($0.name) }
+        engines = allEngines.filter { names.isEmpty ? $0.isDefault : names.contains($0.name) }
         let wanted = arguments.list("workload")
         let known = allScenarios.flatMap { $0.workloads.map(\.name) }
         for name in wanted where !known.contains(name) && !allScenarios.contains(where: { $0.name == name }) {

@@ -3,7 +3,7 @@
 
 /// Every engine that this build knows: a peer is there if its header was installed.
 let allEngines: [any Engine.Type] = {
-    var engines: [any Engine.Type] = [HornbeamEngine.self]
+    var engines: [any Engine.Type] = [HornbeamEngine.self, EncryptedHornbeamEngine.self]
     #if PEER_LMDB
         engines.append(LMDBEngine.self)
     #endif

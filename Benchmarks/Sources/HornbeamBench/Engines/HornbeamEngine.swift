@@ -22,12 +22,22 @@ final class HornbeamEngine: Engine {
         let handle: OpaquePointer?
     }
 
-    init(path: String, settings: StoreSettings) throws {
+    convenience init(path: String, settings: StoreSettings) throws {
+        try self.init(path: path, settings: settings, key: nil)
+    }
+
+    /// Opens a store that is encrypted under `key`, or, for nil, isn't encrypted.
+    init(path: String, settings: StoreSettings, key: [UInt8]?) throws {
         var options = hb_options()
         options.struct_size = MemoryLayout<hb_options>.size
         options.durability = UInt32(settings.durability == .full ? HB_DURABLE_FULL : HB_DURABLE_PROCESS)
         var store: OpaquePointer?
-        try HornbeamEngine.check(hb_open(path, &options, &store))
+        var more = hb_more_options()
+        more.struct_size = MemoryLayout<hb_more_options>.size
+        try (key ?? []).withUnsafeBytes { key in
+            if !key.isEmpty { (more.key, more.key_size) = (key.baseAddress, key.count) }
+            try HornbeamEngine.check(hb_open_with(path, &options, &more, &store))
+        }
         self.store = Store(handle: store)
         var transaction: OpaquePointer?
         var tree: hb_tree = 0
@@ -53,6 +63,23 @@ final class HornbeamEngine: Engine {
             throw BenchError("hornbeam: \(hb_error().map { String(cString: $0) } ?? "error \(code)")")
         }
     }
+}
+
+/// An encrypted store.
+final class EncryptedHornbeamEngine: Engine {
+    static let name = "hornbeam-encrypted"
+    static let features: Set<Feature> = [.getMany, .counts, .compression]
+    static let isDefault = false
+
+    private let engine: HornbeamEngine
+
+    init(path: String, settings: StoreSettings) throws {
+        engine = try HornbeamEngine(path: path, settings: settings, key: [UInt8](repeating: 0x5A, count: 32))
+    }
+
+    func session() throws -> any Session { try engine.session() }
+
+    func close() throws { try engine.close() }
 }
 
 final class HornbeamSession: Session {

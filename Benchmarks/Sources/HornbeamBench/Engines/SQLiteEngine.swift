@@ -5,10 +5,20 @@
 
 #if PEER_SQLITE
     import BenchHarness
-    import CSQLite
+    #if PEER_SQLCIPHER
+        import CSQLCipher
+    #else
+        import CSQLite
+    #endif
 
     final class SQLiteEngine: Engine {
-        static let name = "sqlite"
+        #if PEER_SQLCIPHER
+            static let name = "sqlcipher"
+            /// Encrypted with a key of its own, as `hornbeam-encrypted` is.
+            static let isDefault = false
+        #else
+            static let name = "sqlite"
+        #endif
         static let features: Set<Feature> = [.typed]
 
         private let path: String
@@ -46,6 +56,9 @@
             let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
             try check(sqlite3_open_v2(path, &connection, flags, nil))
             try check(sqlite3_busy_timeout(connection, 60_000))
+            #if PEER_SQLCIPHER
+                try execute("PRAGMA key = \"x'\(String(repeating: "5a", count: 32))'\"")
+            #endif
             try execute("PRAGMA journal_mode=WAL")
             try execute("PRAGMA synchronous=\(settings.durability == .full ? "FULL" : "OFF")")
             try execute("PRAGMA mmap_size=8589934592")

@@ -37,6 +37,8 @@ enum Feature: Sendable {
 protocol Engine: AnyObject, Sendable {
     static var name: String { get }
     static var features: Set<Feature> { get }
+    /// Whether it takes part unless the options name engines.
+    static var isDefault: Bool { get }
 
     /// Opens the store at `path`, or creates it (a file, or a folder where the engine wants one).
     init(path: String, settings: StoreSettings) throws
@@ -46,6 +48,10 @@ protocol Engine: AnyObject, Sendable {
 
     /// Leaves a store that opens at once. All sessions have been let go.
     func close() throws
+}
+
+extension Engine {
+    static var isDefault: Bool { true }
 }
 
 /// A thread's access to a store. Entries are named by their numbers in `entries`; the sums that reading gives only keep
