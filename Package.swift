@@ -249,8 +249,8 @@ let package = Package(
         .target(
             name: "HornbeamFuzzing",
             dependencies: [
-                "HornbeamMapReduce", "Hornbeam", "HornbeamText", "HornbeamKeys", "HornbeamTree", "HornbeamProof",
-                "HornbeamTestSupport",
+                "HornbeamMapReduce", "Hornbeam", "HornbeamText", "HornbeamKeys", "HornbeamTree", "HornbeamCipher",
+                "HornbeamPages", "HornbeamProof", "HornbeamTestSupport",
             ],
             path: "Tests/HornbeamFuzzing", swiftSettings: engineSettings),
         .testTarget(

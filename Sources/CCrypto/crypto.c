@@ -4,12 +4,13 @@
 #define _GNU_SOURCE
 #include "CCrypto.h"
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <openssl/evp.h>
-#include <openssl/rand.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #if defined(__aarch64__)
 #include <sys/auxv.h>
 #endif
@@ -18,7 +19,7 @@
 #define FUNCTIONS(each) \
     each(EVP_CIPHER_CTX_new) each(EVP_CIPHER_CTX_free) each(EVP_CIPHER_CTX_ctrl) each(EVP_CipherInit_ex) \
     each(EVP_CipherUpdate) each(EVP_CipherFinal_ex) each(EVP_aes_256_gcm) each(EVP_aes_256_ctr) \
-    each(EVP_chacha20_poly1305) each(EVP_chacha20) each(EVP_PBE_scrypt) each(RAND_bytes) each(RAND_priv_bytes)
+    each(EVP_chacha20_poly1305) each(EVP_chacha20) each(EVP_PBE_scrypt)
 
 static struct {
 #define DECLARE(name) __typeof__(name) *name;
@@ -125,9 +126,14 @@ int hbe_open(hbe_cipher *cipher, const void *nonce, uint32_t block, const void *
         end(cipher, bytes, size);
 }
 
-int hbe_random(void *bytes, size_t size, int is_key) {
-    return hbe_load() && size <= INT_MAX &&
-        (is_key ? crypto.RAND_priv_bytes(bytes, (int)size) : crypto.RAND_bytes(bytes, (int)size)) == 1;
+int hbe_random(void *bytes, size_t size) {
+    // The system's own: a generator in the process's memory would repeat itself where that is copied.
+    for (size_t done = 0; done < size;) {
+        ssize_t count = getrandom((char *)bytes + done, size - done, 0);
+        if (count < 0 && errno != EINTR) return 0;
+        if (count > 0) done += (size_t)count;
+    }
+    return 1;
 }
 
 int hbe_scrypt(const void *passphrase, size_t size, const void *salt, size_t salt_size, uint64_t n, uint64_t r,

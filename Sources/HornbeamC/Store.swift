@@ -148,6 +148,9 @@ private func open(
         let more = try copyOptions(more, of: "hb_more_options", hb_more_options())
         var options = try storeOptions(given)
         if more.unmapped != 0 { options.access = .read }
+        if more.key != nil, given.in_memory != 0 {
+            throw .invalid("a store in memory has no file to encrypt: leave hb_more_options.key NULL")
+        }
         options.encryption = try storeKey(more.key, more.key_size, isPassphrase: more.key_is_passphrase != 0)
         let known = try reductions(more.reductions, count: Int(more.reduction_count))
         let trees =
@@ -170,7 +173,7 @@ private func storeKey(
         return nil
     }
     guard 1...4096 ~= size else { throw .invalid("a key of \(size) bytes: 32 are needed, of a passphrase 1 to 4096") }
-    let bytes = Array(Bytes(start: key, count: size))
+    let bytes = Bytes(start: key, count: size)
     return isPassphrase
         ? StoreKey(passphrase: bytes, logCost: StoreKey.usualLogCost) : StoreKey(key: bytes)
 }

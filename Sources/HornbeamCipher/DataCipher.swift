@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cipher of a store's data key: AES-256-GCM or ChaCha20-Poly1305. Each nonce of 20 bytes chooses a key of its own
+// The ciphers of a store's data key and of its files: AES-256-GCM or ChaCha20-Poly1305. Each nonce of 20 bytes chooses a key of its own
 // by its first 12, so that random nonces may be drawn 2^64 times: the construction of XAES-256-GCM (Valsorda, 2023),
 // with 32 bytes of the bare cipher's key stream in place of a CMAC.
 //
-//   data key ──AES-256-CTR or ChaCha20 at nonce[0..<12]──▶ 32 bytes: the key of one message
+//   data key ──the identifier of a file as a message's nonce──▶ 32 bytes: the key of the file
+//   key of the file ──AES-256-CTR or ChaCha20 at nonce[0..<12]──▶ 32 bytes: the key of one message
 //   nonce[12..<20] · block number, big-endian ──▶ the 12 bytes of the message's nonce under that key
 
 import CCrypto
+import Glibc
 import HornbeamPages
 import Synchronization
 
@@ -58,8 +60,21 @@ final class DataCipher: PageCipher {
         return body(state.cipher) == 1
     }
 
+    /// The data key is used for nothing else than this, so that its messages and those of files never meet.
+    func bound(to identifier: StoreIdentifier) throws(StorageError) -> any PageCipher {
+        var nonce = [identifier.low.littleEndian, identifier.high.littleEndian, 0]
+        var tag = [UInt64](repeating: 0, count: 2)
+        var isMade = false
+        // The key stream itself: encrypted zeros.
+        let own = try SecretBytes(count: Self.keySize) { (key) throws(StorageError) in
+            isMade = try withState { hbe_seal($0, &nonce, .max, nil, 0, key.baseAddress, key.count, &tag) }
+        }
+        guard isMade else { throw .unsupported("libcrypto refused to derive a file's key") }
+        return DataCipher(kind, key: own)
+    }
+
     func makeNonce(_ nonce: UnsafeMutableRawPointer) throws(StorageError) {
-        try fillRandom(UnsafeMutableRawBufferPointer(start: nonce, count: Int(HBE_NONCE_SIZE)), isKey: false)
+        try fillRandom(UnsafeMutableRawBufferPointer(start: nonce, count: Int(HBE_NONCE_SIZE)))
     }
 
     func seal(
@@ -98,10 +113,9 @@ func loadCrypto() throws(StorageError) {
     }
 }
 
-/// Fills in random bytes: a nonce or a salt, or, from a generator of their own, a key.
-func fillRandom(_ bytes: UnsafeMutableRawBufferPointer, isKey: Bool) throws(StorageError) {
-    try loadCrypto()
-    guard hbe_random(bytes.baseAddress, bytes.count, isKey ? 1 : 0) == 1 else {
-        throw .unsupported("libcrypto refused to draw random bytes")
+/// Fills in random bytes of the system.
+func fillRandom(_ bytes: UnsafeMutableRawBufferPointer) throws(StorageError) {
+    guard hbe_random(bytes.baseAddress, bytes.count) == 1 else {
+        throw .io(operation: "getrandom", path: "the system", errno: errno)
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for keys: never in the swap file, nor in a core dump, and zero before it is given back.
+// Memory for keys: locked if the system allows it, in no core dump, and zero before it is given back.
 
 import Glibc
 
@@ -37,6 +37,11 @@ final class SecretBytes: @unchecked Sendable {
     deinit {
         explicit_bzero(memory, mapped)
         if isMapped { munmap(memory, mapped) } else { memory.deallocate() }
+    }
+
+    /// A copy of bytes, which the caller wipes.
+    convenience init(copying bytes: UnsafeRawBufferPointer) {
+        self.init(count: bytes.count) { $0.copyMemory(from: bytes) }
     }
 
     func withBytes<Result, Failure: Error>(

@@ -9,24 +9,37 @@ package final class StoreKey: StoreEncryption {
     private let isPassphrase: Bool
     private let cost: KeyArea.Cost
 
-    /// A key of 32 bytes.
-    package init(key: [UInt8]) {
-        secret = SecretBytes(count: key.count) { $0.copyBytes(from: key) }
+    /// A key of 32 bytes, which are copied.
+    private init(key: SecretBytes) {
+        secret = key
         isPassphrase = false
         cost = KeyArea.Cost(logN: 0, r: 0, p: 0)
     }
 
     /// A passphrase. `logCost`: log2 of scrypt's N in key slots that are made.
-    package init(passphrase: [UInt8], logCost: Int) {
-        secret = SecretBytes(count: passphrase.count) { $0.copyBytes(from: passphrase) }
+    private init(passphrase: SecretBytes, logCost: Int) {
+        secret = passphrase
         isPassphrase = true
         cost = KeyArea.Cost(logN: UInt32(clamping: logCost), r: 8, p: 1)
+    }
+
+    package convenience init(key: [UInt8]) { self.init(key: key.withUnsafeBytes { SecretBytes(copying: $0) }) }
+
+    package convenience init(passphrase: [UInt8], logCost: Int) {
+        self.init(passphrase: passphrase.withUnsafeBytes { SecretBytes(copying: $0) }, logCost: logCost)
+    }
+
+    package convenience init(key: Bytes) { self.init(key: SecretBytes(copying: key)) }
+
+    package convenience init(passphrase: Bytes, logCost: Int) {
+        self.init(passphrase: SecretBytes(copying: passphrase), logCost: logCost)
     }
 
     /// `logCost` by default: about 100 ms.
     package static let usualLogCost = 16
 
     private func check() throws(StorageError) {
+        try loadCrypto()
         if isPassphrase {
             guard secret.count > 0 else { throw .invalid("an empty passphrase protects nothing: give one") }
             guard 10...20 ~= cost.logN else {
@@ -41,7 +54,7 @@ package final class StoreKey: StoreEncryption {
         try check()
         let kind = DataCipher.Kind.best
         let dataKey = try SecretBytes(count: DataCipher.keySize) { (key) throws(StorageError) in
-            try fillRandom(key, isKey: true)
+            try fillRandom(key)
         }
         let cipher = DataCipher(kind, key: dataKey)
         return (try wrap(cipher, beside: nil), cipher)
@@ -57,7 +70,7 @@ package final class StoreKey: StoreEncryption {
         }
         var salt = [UInt8](repeating: 0, count: 32)
         if isPassphrase {
-            try salt.withMutableBytes { (salt) throws(StorageError) in try fillRandom(salt, isKey: false) }
+            try salt.withMutableBytes { (salt) throws(StorageError) in try fillRandom(salt) }
         }
         let key = isPassphrase ? try deriveKey(secret, salt: salt, cost) : secret
         try area.wrap(
@@ -71,6 +84,8 @@ package final class StoreKey: StoreEncryption {
         try check()
         let area = try KeyArea(slots)
         for slot in 0..<KeyArea.slotCount where area.slotKind(slot) == (isPassphrase ? .passphrase : .key) {
+            // A slot that asks for more than may be paid is no slot of this library's.
+            guard !isPassphrase || area.cost(slot).isAllowed else { continue }
             let key = isPassphrase ? try deriveKey(secret, salt: area.salt(slot), area.cost(slot)) : secret
             if let dataKey = area.unwrap(slot: slot, under: key) { return DataCipher(area.kind, key: dataKey) }
         }

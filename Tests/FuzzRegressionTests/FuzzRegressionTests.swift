@@ -16,7 +16,7 @@ struct FuzzRegressionTests {
         ("FuzzStore", fuzzStore, 60), ("FuzzKeys", fuzzKeys, 2_000), ("FuzzRows", fuzzRows, 2_000),
         ("FuzzText", fuzzText, 150), ("FuzzPostings", fuzzPostings, 100), ("FuzzTokens", fuzzTokens, 2_000),
         ("FuzzTextQueries", fuzzTextQueries, 2_000), ("FuzzMapEntries", fuzzMapEntries, 2_000),
-        ("FuzzStatements", fuzzStatements, 2_000),
+        ("FuzzStatements", fuzzStatements, 2_000), ("FuzzKeySlots", fuzzKeySlots, 60),
     ]
 
     @Test("Inputs that once failed, and the seeds, pass", arguments: targets.indices, ["regressions", "seeds"])

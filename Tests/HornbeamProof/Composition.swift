@@ -3,8 +3,8 @@
 // value; entries are composed in the order of their keys. No entry can be lost, changed or out of place unnoticed.
 
 import CXXHash
-import HornbeamPages
-import HornbeamTree
+package import HornbeamPages
+package import HornbeamTree
 
 extension Workload {
     static let composition = Reduction(
@@ -17,8 +17,9 @@ extension Workload {
         })
 
     /// Opens, or creates, the store of a workload in the file. An encrypted one is opened with its key.
-    static func open(_ file: any StoreFile, _ options: StoreOptions = StoreOptions()) throws(StorageError) -> TreeStore
-    {
+    package static func open(
+        _ file: any StoreFile, _ options: StoreOptions = StoreOptions()
+    ) throws(StorageError) -> TreeStore {
         do throws(StorageError) {
             return try TreeStore.open(file: file, options: options, reductions: [composition])
         } catch .keyNeeded {

@@ -27,8 +27,8 @@ int hbe_seal(hbe_cipher *cipher, const void *nonce, uint32_t block, const void *
 int hbe_open(hbe_cipher *cipher, const void *nonce, uint32_t block, const void *context, size_t context_size,
              void *bytes, size_t size, const void *tag);
 
-// Random bytes; for keys from a generator of their own.
-int hbe_random(void *bytes, size_t size, int is_key);
+// Random bytes of the system.
+int hbe_random(void *bytes, size_t size);
 
 // Derives a key of HBE_KEY_SIZE bytes (scrypt) with at most so much memory.
 int hbe_scrypt(const void *passphrase, size_t size, const void *salt, size_t salt_size, uint64_t n, uint64_t r,

@@ -18,7 +18,8 @@ final class Verification: Sendable {
     /// Nil if pages are read into memory.
     let mapping: Mapping?
     let cache: PageCache
-    /// That of an encrypted store.
+    /// The keys of an encrypted store, as it was opened, and its cipher.
+    let keys: StoreKeys?
     let cipher: (any PageCipher)?
     /// Bytes that each page leaves empty for it.
     var reserve: Int { PageSeal.reserve(cipher) }
@@ -42,13 +43,14 @@ final class Verification: Sendable {
 
     /// `remembersBirths`: another process may write the file.
     init(
-        file: any StoreFile, mapping: Mapping?, cache: PageCache, cipher: (any PageCipher)? = nil,
+        file: any StoreFile, mapping: Mapping?, cache: PageCache, keys: StoreKeys? = nil,
         remembersBirths: Bool = false, structure: @escaping StructureCheck
     ) throws(StorageError) {
         self.file = file
         self.mapping = mapping
         self.cache = cache
-        self.cipher = cipher
+        self.keys = keys
+        cipher = keys?.cipher
         self.structure = structure
         isMemory = mapping != nil && !file.isDurable
         unwritten =

@@ -1,29 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding out whether a file is an encrypted store, and whether the program has its key, before anything else is read.
 
-/// The way from the program's key to a store's data key.
+/// The way from the program's key to the cipher of one file.
 struct StoreKeys {
-    /// Those of a new store.
     let slots: KeySlots
+    let identifier: StoreIdentifier
+    /// The cipher of the data key, which encrypts nothing: ciphers of files come of it.
+    private let dataCipher: any PageCipher
     let cipher: any PageCipher
 
-    init(slots: KeySlots, cipher: any PageCipher) {
+    private init(
+        _ slots: KeySlots, _ dataCipher: any PageCipher, _ identifier: StoreIdentifier
+    ) throws(StorageError) {
         self.slots = slots
-        self.cipher = cipher
+        self.identifier = identifier
+        self.dataCipher = dataCipher
+        cipher = try dataCipher.bound(to: identifier)
+    }
+
+    /// Keys of a new file.
+    init?(creating encryption: (any StoreEncryption)?) throws(StorageError) {
+        guard let encryption else { return nil }
+        let made = try encryption.create()
+        try self.init(made.slots, made.cipher, .random())
     }
 
     /// Returns nil for a store without encryption. Throws if that isn't what the program expects, or its key is wrong.
     init?(_ file: any StoreFile, _ encryption: (any StoreEncryption)?) throws(StorageError) {
-        let size = try file.size()
-        if size == 0 {
-            guard let encryption else { return nil }
-            (slots, cipher) = try encryption.create()
-            return
-        }
-        var locked: [KeySlots] = []
-        for reading in FileReader.headers(of: file, nil, size: size).slots {
+        var locked: [(slots: KeySlots, identifier: StoreIdentifier)] = []
+        for reading in FileReader.headers(of: file, nil, size: try file.size()).slots {
             switch reading {
-            case .locked(let slots): locked.append(slots)
+            case .locked(let slots, let identifier):
+                if locked.last?.slots != slots { locked.append((slots, identifier)) }
             case .valid where encryption != nil: throw .notEncrypted(path: file.path)
             default: continue
             }
@@ -31,9 +39,9 @@ struct StoreKeys {
         guard !locked.isEmpty else { return nil }
         guard let encryption else { throw .keyNeeded(path: file.path) }
         // A change of the key that a crash cut short is in one of the two header slots only.
-        for slots in locked {
-            guard let cipher = try encryption.unlock(slots) else { continue }
-            (self.slots, self.cipher) = (slots, cipher)
+        for (slots, identifier) in locked {
+            guard let dataCipher = try encryption.unlock(slots) else { continue }
+            try self.init(slots, dataCipher, identifier)
             return
         }
         throw .wrongKey(path: file.path)
@@ -50,5 +58,17 @@ struct StoreKeys {
             Claim.pause(milliseconds: 2)
         }
         return nil
+    }
+
+    /// The keys of a new file with the same data key, and with these key slots.
+    func ofCopy(_ slots: KeySlots) throws(StorageError) -> StoreKeys {
+        try StoreKeys(slots, dataCipher, .random())
+    }
+
+    /// Key slots that `encryption` opens, and, unless it is nil, those of `others`.
+    func wrapped(
+        by encryption: any StoreEncryption, beside others: KeySlots?
+    ) throws(StorageError) -> KeySlots {
+        try encryption.wrap(dataCipher, beside: others)
     }
 }

@@ -43,7 +43,7 @@ struct HeaderSlot: Equatable, Sendable {
     /// Checksum of the record before the position, or the generation if there is no such record.
     var journalPrevious: UInt64 = 0
     var fileSectors: UInt64 = FileFormat.initialFileSectors
-    /// Nil if the store is not encrypted.
+    /// The key slots of an encrypted store.
     var keys: KeySlots?
 
     var directoryRun: SectorRun { SectorRun(start: directory.page, count: directorySectors) }
@@ -57,10 +57,10 @@ struct PageReference: Equatable, Sendable {
 
 extension HeaderSlot {
     /// The header of a new store.
-    init(newPageSize pageSize: Int, keys: KeySlots?) {
+    init(newPageSize pageSize: Int, identifier: StoreIdentifier, keys: KeySlots?) {
         self.init(
             pageSize: UInt32(pageSize), features: keys == nil ? 0 : FileFormat.encrypted,
-            identifierLow: .random(in: 0...UInt64.max), identifierHigh: .random(in: 0...UInt64.max), keys: keys)
+            identifierLow: identifier.low, identifierHigh: identifier.high, keys: keys)
     }
 
     /// The result of reading a slot's bytes.
@@ -73,7 +73,7 @@ extension HeaderSlot {
         case newer(version: UInt32)
         case unknownFeatures([String])
         /// The slot of an encrypted store, read without its data key.
-        case locked(KeySlots)
+        case locked(KeySlots, StoreIdentifier)
     }
 
     /// The slot's sector, ready to be written. `cipher`: that of an encrypted store, nil of any other.
@@ -99,7 +99,11 @@ extension HeaderSlot {
             bytes.set(generation, at: 160)
             bytes.set(fileSectors, at: 168)
             bytes.set(journalPrevious, at: 176)
-            if let cipher, let keys { try Self.seal(buffer, keys, cipher) }
+            switch (cipher, keys) {
+            case (let cipher?, let keys?): try Self.seal(buffer, keys, cipher)
+            case (nil, nil): break
+            default: throw .invalid("a header with a key, or a cipher, alone")
+            }
             bytes.set(Self.checksum(of: Bytes(buffer)), at: 8)
         }
         return sector
@@ -118,9 +122,14 @@ extension HeaderSlot {
         guard unknown == 0 else {
             return .unknownFeatures((0..<64).filter { unknown >> UInt64($0) & 1 == 1 }.map { "feature bit \($0)" })
         }
-        guard bytes.u64(24) & FileFormat.encrypted != 0 else { return .valid(HeaderSlot(fields: bytes, keys: nil)) }
+        guard bytes.u64(24) & FileFormat.encrypted != 0 else {
+            // Not of the store that the cipher is for, whatever it says.
+            return cipher == nil ? .valid(HeaderSlot(fields: bytes, keys: nil)) : .damaged
+        }
         guard let keys = KeySlots(Array(sector[Self.keys..<Self.keys + KeySlots.size])) else { return .damaged }
-        guard let cipher else { return .locked(keys) }
+        guard let cipher else {
+            return .locked(keys, StoreIdentifier(low: bytes.u64(32), high: bytes.u64(40)))
+        }
         return withUnsafeTemporaryAllocation(byteCount: sector.count, alignment: 8) { (opened) -> Reading in
             opened.copyMemory(from: sector)
             guard let fields = opened.baseAddress, Self.open(opened, cipher) else { return .damaged }

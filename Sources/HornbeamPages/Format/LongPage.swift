@@ -132,7 +132,9 @@ extension LongPage {
     static func seal(
         _ page: UnsafeMutableRawBufferPointer, number: UInt64, with cipher: any PageCipher
     ) throws(StorageError) {
-        guard let start = page.baseAddress, let size = valueSize(Bytes(page)) else { return }
+        guard let start = page.baseAddress, let size = valueSize(Bytes(page)) else {
+            throw .corrupt(Corruption(page: number, reason: sizeProblem))
+        }
         try makeNonce(of: start, size: size, with: cipher)
         for block in 0..<blocks(size) {
             let bytes = UnsafeMutableRawBufferPointer(rebasing: page[range(of: block, Bytes(page), size: size)])

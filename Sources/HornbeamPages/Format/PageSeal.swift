@@ -24,6 +24,9 @@ import Glibc
 /// their own, the other 8 and a block number are the nonce under it, as in XAES-256-GCM (Valsorda, 2023): 2^64 writes
 /// have two equal nonces with a probability of 2^-33.
 package protocol PageCipher: AnyObject, Sendable {
+    /// The cipher of one file: under a key that the data key and the file's identifier give, so that pages of a backup,
+    /// which has the same data key, are no pages of this file.
+    func bound(to identifier: StoreIdentifier) throws(StorageError) -> any PageCipher
     /// Encrypts `bytes` in place under a new nonce, and writes nonce and tag.
     func seal(
         _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeMutableRawPointer,
@@ -48,10 +51,20 @@ package protocol PageCipher: AnyObject, Sendable {
 package protocol StoreEncryption: Sendable {
     /// A new data key, and the key slots of a header that lead to it.
     func create() throws(StorageError) -> (slots: KeySlots, cipher: any PageCipher)
-    /// The data key of a store; nil if no key slot is for this key.
+    /// Returns the data key of a store, or nil if no key slot is for this key.
     func unlock(_ slots: KeySlots) throws(StorageError) -> (any PageCipher)?
-    /// Key slots that lead to the same data key by this key, and by those of `slots`; nil for this key alone.
+    /// Returns key slots that lead to the same data key by this key, and by those of `slots` unless it is nil.
     func wrap(_ cipher: any PageCipher, beside slots: KeySlots?) throws(StorageError) -> KeySlots
+}
+
+/// The random identifier of a store.
+package struct StoreIdentifier: Equatable, Sendable {
+    package var low: UInt64
+    package var high: UInt64
+
+    static func random() -> StoreIdentifier {
+        StoreIdentifier(low: .random(in: 0...UInt64.max), high: .random(in: 0...UInt64.max))
+    }
 }
 
 /// The part of a header slot that leads from a key to the data key. This layer stores it and knows nothing of its
@@ -103,13 +116,19 @@ enum PageSeal {
     static func seal(
         _ page: UnsafeMutableRawBufferPointer, number: UInt64, with cipher: any PageCipher
     ) throws(StorageError) {
-        guard let start = page.baseAddress, page.count >= FileFormat.sectorSize else { return }
+        guard let start = page.baseAddress, page.count >= FileFormat.sectorSize else {
+            throw .corrupt(Corruption(page: number, reason: "it is empty"))
+        }
         start.set(UnsafeRawPointer(start).u16(PageLayout.flags) | PageLayout.sealed, at: PageLayout.flags)
         if page[PageLayout.kind] == PageKind.longValue.code {
             return try LongPage.seal(page, number: number, with: cipher)
         }
         let end = page.count - reserve
-        let tail = Swift.min(tailSize(start), end - PageLayout.headerSize)
+        let tail = tailSize(start)
+        guard tail <= end - PageLayout.headerSize, isEmpty(start + (end - tail)) else {
+            // A defect of the engine: content must neither be lost nor reach the file in clear.
+            throw .corrupt(Corruption(page: number, reason: "it has no room for a nonce and a tag"))
+        }
         (start + (end - tail)).copyMemory(from: start + (page.count - tail), byteCount: tail)
         try withContext(of: start, number: number) { (context) throws(StorageError) in
             try cipher.seal(
@@ -141,6 +160,11 @@ enum PageSeal {
         (start + (page.count - tail)).copyMemory(from: start + (end - tail), byteCount: tail)
         memset(start + (end - tail), 0, reserve)
         return nil
+    }
+
+    /// Whether the bytes of the reserve are zero.
+    private static func isEmpty(_ reserve: UnsafeRawPointer) -> Bool {
+        Bytes(start: reserve, count: Self.reserve).allSatisfy { $0 == 0 }
     }
 
     static let forged = "it is not what was written there with this store's key (authentication failed)"

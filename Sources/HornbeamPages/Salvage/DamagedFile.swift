@@ -49,11 +49,11 @@ package final class DamagedFile {
         sectorCount = try file.size() >> FileFormat.sectorShift
         keys = try sectorCount > 0 ? StoreKeys(file, encryption) : nil
         let slots = try Self.readHeaders(file, sectorCount, keys?.cipher)
-        if slots.isEmpty, encryption != nil {
+        if slots.isEmpty, keys == nil, encryption != nil {
             throw .corrupt(
                 Corruption(
                     reason: "both header slots of \(file.path) are damaged: without their key slots no page of an "
-                        + "encrypted store can be read"))
+                        + "encrypted store can be read (a plain one is salvaged without a key)"))
         }
         // The newest; its places are looked at when they are used.
         header = slots.max { $0.checkpoint < $1.checkpoint }

@@ -87,7 +87,7 @@ struct JournalSearch {
     /// Number of commits that follow the state.
     var count: Int { commits.count }
 
-    /// The redo of one of them; nil if it can't be read any more.
+    /// Returns the redo of one of them, or nil if it can't be read any more.
     func redo(_ index: Int) -> [UInt8]? {
         let payload = Self.payload(of: commits[index], file)
         guard let cipher else { return payload }

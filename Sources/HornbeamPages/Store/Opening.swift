@@ -34,18 +34,24 @@ extension PageStore {
     package static func open(
         file: any StoreFile, options: StoreOptions, structure: @escaping StructureCheck, replay: Replay
     ) throws(StorageError) -> PageStore {
-        let keys = file.isDurable ? try StoreKeys(file, options.encryption) : nil
+        let isNew = try file.size() == 0
+        var keys: StoreKeys?
+        if file.isDurable {
+            keys = isNew ? try StoreKeys(creating: options.encryption) : try StoreKeys(file, options.encryption)
+        }
         let mapping = options.access == .mapped && keys == nil ? file.mapping : nil
-        let header = try file.size() > 0 ? readHeader(file, keys?.cipher) : nil
+        let header = isNew ? nil : try readHeader(file, keys?.cipher)
         let pageSize = header.map { Int($0.pageSize) } ?? options.pageSize
         guard FileFormat.isValid(pageSize: pageSize) else {
             throw .invalid("page size \(pageSize): a power of two from 4096 to 65536 is needed")
         }
         let cache = try PageCache(budget: options.cacheBytes, pageSize: pageSize)
         let verification = try Verification(
-            file: file, mapping: mapping, cache: cache, cipher: keys?.cipher, structure: structure)
-        guard let header else { return try create(file, options, verification, keys?.slots) }
+            file: file, mapping: mapping, cache: cache, keys: keys, structure: structure)
+        guard let header else { return try create(file, options, verification) }
         let store = try load(file, header, options, verification)
+        // Of two header slots with different keys, those that have just opened the store stay.
+        if let keys { store.side.header.keys = keys.slots }
         try store.recover(replay)
         store.side.leap()
         store.noteStatistics()
@@ -55,9 +61,11 @@ extension PageStore {
     // MARK: Creating
 
     private static func create(
-        _ file: any StoreFile, _ options: StoreOptions, _ verification: Verification, _ keys: KeySlots?
+        _ file: any StoreFile, _ options: StoreOptions, _ verification: Verification
     ) throws(StorageError) -> PageStore {
-        var header = HeaderSlot(newPageSize: options.pageSize, keys: keys)
+        let keys = verification.keys
+        var header = HeaderSlot(
+            newPageSize: options.pageSize, identifier: keys?.identifier ?? .random(), keys: keys?.slots)
         header.takeFirstRing(options.firstRingSectors)
         var space = SpaceMap(pageSize: options.pageSize, reserve: verification.reserve)
         space.grow(to: header.fileSectors)
@@ -104,7 +112,7 @@ extension PageStore {
         try file.locks.attend()
         let cache = try PageCache(budget: options.cacheBytes, pageSize: Int(header.pageSize))
         let verification = try Verification(
-            file: file, mapping: keys == nil ? file.mapping : nil, cache: cache, cipher: keys?.cipher,
+            file: file, mapping: keys == nil ? file.mapping : nil, cache: cache, keys: keys,
             remembersBirths: true, structure: structure)
         let follower = Follower(file: file, verification: verification) { () throws(StorageError) in
             try recover(file, options, structure, replay)

@@ -43,6 +43,8 @@ package final class PageStore: @unchecked Sendable {
     package let pageSize: Int
     /// Bytes that each page leaves empty: 0 unless the store is encrypted.
     package let reserve: Int
+    /// The key slots of an encrypted store, which `rekey` changes.
+    let keySlots: Mutex<KeySlots?>
     package let options: StoreOptions
     let file: any StoreFile
     let verification: Verification
@@ -77,6 +79,7 @@ package final class PageStore: @unchecked Sendable {
         verification = side.verification
         cache = side.verification.cache
         reserve = side.verification.reserve
+        keySlots = Mutex(side.verification.keys?.slots)
         pageSize = Int(side.header.pageSize)
         newest = Mutex(Newest(state: side.tip))
         newestAddress = Atomic(Self.address(of: side.tip))
@@ -85,10 +88,12 @@ package final class PageStore: @unchecked Sendable {
 
     deinit { file.close() }
 
-    /// The way to the data key; nil if the store is not encrypted. Constant but for `slots`, which `rekey` changes.
-    var keys: StoreKeys? {
-        guard let slots = side.header.keys, let cipher = verification.cipher else { return nil }
-        return StoreKeys(slots: slots, cipher: cipher)
+    /// The keys of a copy of an encrypted store: of a backup. Any thread.
+    func keysOfCopy() throws(StorageError) -> StoreKeys? {
+        guard let keys = verification.keys else { return nil }
+        // Another process may have changed the key slots that this one was opened with.
+        let slots = follower == nil ? keySlots.withLock { $0 } : try Self.readHeader(file, keys.cipher).keys
+        return try keys.ofCopy(slots ?? keys.slots)
     }
 
     // MARK: Reading
@@ -316,7 +321,7 @@ package final class PageStore: @unchecked Sendable {
     /// Spares the next opening the search in the ring. A file that was left as it is stays as it is.
     private func noteCleanEnd() {
         // Records of commits that fell may have been written, with later numbers.
-        guard file.isDurable, side.run == nil, side.isChanged, side.usedNumber == side.tip.transaction,
+        guard file.isDurable, side.run == nil, side.isChanged, !side.mayHaveFallen,
             pipeline.hasJournal, pipeline.journalUse.used == 0
         else { return }
         CleanEnd.write(side.header, to: file)

@@ -35,7 +35,7 @@ package final class StoreBuilder {
     package init(file: any StoreFile, like pages: PageStore) throws(StorageError) {
         self.file = file
         pageSize = pages.pageSize
-        keys = pages.keys
+        keys = try pages.keysOfCopy()
         var space = SpaceMap(pageSize: pageSize, reserve: PageSeal.reserve(keys?.cipher))
         space.grow(to: FileFormat.initialFileSectors)
         space.reserve(SectorRun(start: 0, count: UInt32(FileFormat.reservedSectors)))
@@ -100,9 +100,10 @@ package final class StoreBuilder {
         isOpen = false
         try writeChunk()
         try cut()
-        let header = HeaderSlot(newPageSize: pageSize, keys: keys?.slots)
+        let header = HeaderSlot(
+            newPageSize: pageSize, identifier: keys?.identifier ?? .random(), keys: keys?.slots)
         let cache = try PageCache(budget: 1 << 20, pageSize: pageSize)
-        let verification = try Verification(file: file, mapping: nil, cache: cache, cipher: cipher) { (_, _) in nil }
+        let verification = try Verification(file: file, mapping: nil, cache: cache, keys: keys) { (_, _) in nil }
         try PageStore.establish(
             file, StoreOptions(), verification, space, header,
             PublishedState(transaction: transaction, root: root))

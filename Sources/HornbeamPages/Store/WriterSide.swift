@@ -63,8 +63,10 @@ final class WriterSide {
     @exclusivity(unchecked) var wantedRing: UInt64?
     /// The space that commits need, and whether shrinking the file has failed.
     @exclusivity(unchecked) var shrinking = Shrinking()
-    /// The first checkpoint of an encrypted store's life leaves out so many numbers: see `leap`.
+    /// Numbers that the first checkpoint of an encrypted store's life skips: see `leap`.
     @exclusivity(unchecked) var checkpointLeap: UInt64
+    /// `usedNumber` before the first transaction of an encrypted store's life.
+    @exclusivity(unchecked) private var leaptNumber: UInt64?
     /// Commits by a checkpoint since it last grew, for whose redo the ring was too small.
     @exclusivity(unchecked) var oversizedCommits = 0
 
@@ -99,7 +101,14 @@ extension WriterSide {
     /// lives.
     ///
     /// Recovery repeats transactions under their own numbers: called after it.
-    func leap() { if verification.cipher != nil { usedNumber += .random(in: 1...1 << 32) } }
+    func leap() {
+        guard verification.cipher != nil else { return }
+        usedNumber += .random(in: 1...1 << 32)
+        leaptNumber = usedNumber
+    }
+
+    /// Whether transactions with greater numbers than the newest state's may have written something.
+    var mayHaveFallen: Bool { usedNumber != tip.transaction && usedNumber != leaptNumber }
 
     /// The number of the next checkpoint.
     var nextCheckpoint: UInt64 { header.checkpoint + 1 + checkpointLeap }

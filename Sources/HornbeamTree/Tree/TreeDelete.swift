@@ -226,8 +226,9 @@ extension TreeWriter {
         let rightRecord = parent.view.child(index + 1)
         let left = try node(tree, leftRecord.page, birth: leftRecord.birth, level: level)
         let right = try node(tree, rightRecord.page, birth: rightRecord.birth, level: level)
-        // Cheap and never wrong: joining saves at most the prefixes.
-        let least = left.usedSize - left.prefixSize + right.usedSize - right.prefixSize
+        // Cheap and never wrong: joining saves at most the prefixes and a reserve.
+        let least =
+            left.usedSize - left.prefixSize + right.usedSize - right.prefixSize - right.stamp.reserve
         let capacity = NodeLayout.capacity(pageSize: min(left.size, right.size))
         guard least <= capacity * fill / 16 else { return false }
         guard let list = try entries(tree, parent, index, level: level),

@@ -130,8 +130,9 @@ extension TreeWriter {
         guard let first = leaves.first, let last = leaves.last, first.count > 0, last.count > 0 else { return .max }
         let shared = EntryReference(first, 0, hasPrefix: true)
             .commonPrefix(EntryReference(last, last.count - 1, hasPrefix: true))
+        let empty = shared + first.stamp.reserve
         var needed = 1
-        var used = shared
+        var used = empty
         for leaf in leaves {
             let limit = NodeLayout.capacity(pageSize: leaf.size) * aim.fill / 16
             let fixed = NodeLayout.entryOverhead + NodeLayout.cellHeader + max(0, leaf.prefixSize - shared)
@@ -140,7 +141,7 @@ extension TreeWriter {
                 let size = fixed + cell.suffixSize + cell.valueBytes.count
                 if used + size > limit {
                     needed += 1
-                    used = shared
+                    used = empty
                 }
                 used += size
             }

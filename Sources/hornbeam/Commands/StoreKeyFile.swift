@@ -36,24 +36,33 @@ enum StoreKeyFile {
 
     private static func readKey(_ path: String) throws -> any StoreEncryption {
         var bytes = try read(path)
-        defer { for index in bytes.indices { bytes[index] = 0 } }
+        defer { wipe(&bytes) }
         if bytes.count == 32 { return StoreKey(key: bytes) }
         while let last = bytes.last, [0x0A, 0x0D, 0x20].contains(last) { bytes.removeLast() }
-        let digits = bytes.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
+        var digits = bytes.compactMap { Character(UnicodeScalar($0)).hexDigitValue.map { UInt8($0) } }
+        defer { wipe(&digits) }
         guard bytes.count == 64, digits.count == 64 else {
             throw CommandError(
                 "\(path) is no key: it must hold 32 bytes or 64 hexadecimal digits "
                     + "('openssl rand -hex 32 > FILE' makes one); for a passphrase, use --passphrase-file")
         }
-        return StoreKey(key: (0..<32).map { UInt8(digits[2 * $0] << 4 | digits[2 * $0 + 1]) })
+        var key = (0..<32).map { digits[2 * $0] << 4 | digits[2 * $0 + 1] }
+        defer { wipe(&key) }
+        return StoreKey(key: key)
     }
 
     private static func readPassphrase(_ path: String) throws -> any StoreEncryption {
         var bytes = try read(path)
-        defer { for index in bytes.indices { bytes[index] = 0 } }
-        let line = bytes.prefix { $0 != 0x0A && $0 != 0x0D }
-        guard !line.isEmpty else { throw CommandError("\(path) has no passphrase: its first line is empty") }
-        return StoreKey(passphrase: Array(line), logCost: StoreKey.usualLogCost)
+        defer { wipe(&bytes) }
+        let count = bytes.prefix { $0 != 0x0A && $0 != 0x0D }.count
+        guard count > 0 else { throw CommandError("\(path) has no passphrase: its first line is empty") }
+        return bytes.withUnsafeBytes {
+            StoreKey(passphrase: Bytes(rebasing: $0[..<count]), logCost: StoreKey.usualLogCost)
+        }
+    }
+
+    private static func wipe(_ bytes: inout [UInt8]) {
+        bytes.withUnsafeMutableBytes { if let start = $0.baseAddress { explicit_bzero(start, $0.count) } }
     }
 
     /// At most a few thousand bytes: of anything longer, no key.
@@ -69,7 +78,10 @@ enum StoreKeyFile {
             }
             if size < 0, errno == EINTR { continue }
             guard size >= 0 else { throw CommandError("can't read the key file \(path): \(reason())") }
-            if size == 0 { return Array(bytes[..<count]) }
+            if size == 0 {
+                defer { wipe(&bytes) }
+                return Array(bytes[..<count])
+            }
             count += size
         }
         throw CommandError("\(path) is no key file: it has 4096 bytes or more")

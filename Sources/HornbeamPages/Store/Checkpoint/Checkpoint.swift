@@ -97,9 +97,12 @@ extension PageStore {
     var needsCheckpoint: Bool { pipeline.journalUse.used > 0 && (try? checkUsable()) != nil }
 
     /// Checkpoints `state`, which the space map already describes, and whose own pages are written or kept. No commit
-    /// may be pending. Throws if the checkpoint was not made: `.failed` if the outcome is unknown.
-    func checkpoint(_ state: PublishedState, journal: RingChange = .keep) throws(StorageError) {
-        let run = try begin(state, journal: journal)
+    /// may be pending. `keys`: the key slots from now on, if they change. Throws if the checkpoint was not made:
+    /// `.failed` if the outcome is unknown.
+    func checkpoint(
+        _ state: PublishedState, journal: RingChange = .keep, keys: KeySlots? = nil
+    ) throws(StorageError) {
+        let run = try begin(state, journal: journal, keys: keys)
         run.write(to: self)
         let error = concludeRun()
         if case .half = run.outcome { return }
@@ -151,7 +154,7 @@ extension PageStore {
 
     /// `own`: places of an open transaction's pages, which the state doesn't have.
     func begin(
-        _ state: PublishedState, journal: RingChange, without own: [SectorRun] = []
+        _ state: PublishedState, journal: RingChange, without own: [SectorRun] = [], keys: KeySlots? = nil
     ) throws(StorageError) -> CheckpointRun {
         let faults = pipeline.faultCount
         // After a failed write-through all pages since the last checkpoint are written once more by the next one; this
@@ -160,10 +163,11 @@ extension PageStore {
         let plan = try CheckpointPlan(side: side, journal: journal)
         let space = own.isEmpty ? side.space : side.space.withheld(own)
         let mark = pipeline.closeJournalSector()
+        var header = plan.header(of: state, after: side.header, fileSectors: side.space.sectorCount, mark: mark)
+        if let keys { header.keys = keys }
         let run = CheckpointRun(
-            state: state, former: side.header,
-            header: plan.header(of: state, after: side.header, fileSectors: side.space.sectorCount, mark: mark),
-            plan: plan, images: plan.images(space), mark: mark, ringUse: pipeline.journalUse.used,
+            state: state, former: side.header, header: header, plan: plan, images: plan.images(space), mark: mark,
+            ringUse: pipeline.journalUse.used,
             dirtyBytes: side.dirtyBytes.load(ordering: .relaxed), allDirtyBytes: side.allDirtyBytes, faults: faults,
             rewrites: faults != side.knownFaults, cipher: verification.cipher)
         side.retired.pin(state.transaction)

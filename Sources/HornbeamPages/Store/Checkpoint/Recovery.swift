@@ -26,6 +26,9 @@ extension PageStore {
             return
         }
         try checkNumbers(transaction: side.header.transaction, checkpoint: side.nextCheckpoint)
+        if verification.cipher != nil {
+            for entry in chain { try reader.withRedo(of: entry) { (_) throws(StorageError) in } }
+        }
         for entry in chain {
             try reader.withRedo(of: entry) { (payload) throws(StorageError) in
                 try apply(payload, number: entry.record.transaction, replay)
@@ -65,7 +68,7 @@ extension PageStore {
         }
     }
 
-    /// Whether a slot has this header; nil if it can't be read.
+    /// Whether a slot has this header. Returns nil if the slot can't be read.
     static func has(
         _ header: HeaderSlot, slot: UInt64, _ file: any StoreFile, _ cipher: (any PageCipher)?
     ) -> Bool? {
