@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ciphers of a store's data key and of its files: AES-256-GCM or ChaCha20-Poly1305. Each nonce of 20 bytes chooses a key of its own
-// by its first 12, so that random nonces may be drawn 2^64 times: the construction of XAES-256-GCM (Valsorda, 2023),
-// with 32 bytes of the bare cipher's key stream in place of a CMAC.
+// The ciphers of a store's data key and of its files: AES-256-GCM or ChaCha20-Poly1305. Each nonce of 20 bytes chooses
+// a key of its own by its first 12, so that random nonces may be drawn 2^64 times: the construction of XAES-256-GCM
+// (Valsorda, 2023), with 32 bytes of the bare cipher's key stream in place of a CMAC.
 //
 //   data key ──the identifier of a file as a message's nonce──▶ 32 bytes: the key of the file
 //   key of the file ──AES-256-CTR or ChaCha20 at nonce[0..<12]──▶ 32 bytes: the key of one message

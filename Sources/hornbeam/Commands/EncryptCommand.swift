@@ -10,8 +10,8 @@ enum EncryptCommand {
         path: ["encrypt"],
         summary: "copy a store into an encrypted one",
         discussion: "Copies all entries of a store that is not encrypted to a new, encrypted file, and compares them. "
-            + "The key is that of --key-file ('openssl rand -hex 32 > FILE' makes one) or --passphrase-file. The store "
-            + "itself is not changed: remove it once the copy serves. A removed file may still be readable on the disk.",
+            + "The key is that of --key-file ('openssl rand -hex 32 > FILE' makes one) or --passphrase-file. The "
+            + "store is not changed: remove it once the copy serves. A removed file may stay readable on the disk.",
         operands: [.store, OperandDeclaration(name: "COPY", help: "the new file")],
         examples: ["hornbeam encrypt --key-file packages.key packages.hornbeam packages-encrypted.hornbeam"],
         run: { (arguments, console) in
