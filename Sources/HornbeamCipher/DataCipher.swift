@@ -77,14 +77,6 @@ final class DataCipher: PageCipher {
         try fillRandom(UnsafeMutableRawBufferPointer(start: nonce, count: Int(HBE_NONCE_SIZE)))
     }
 
-    func seal(
-        _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeMutableRawPointer,
-        tag: UnsafeMutableRawPointer
-    ) throws(StorageError) {
-        try makeNonce(nonce)
-        try sealBlock(0, bytes, context: context, nonce: nonce, tag: tag)
-    }
-
     func sealBlock(
         _ block: UInt32, _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeRawPointer,
         tag: UnsafeMutableRawPointer

@@ -93,8 +93,9 @@ struct PageHeader {
     static func seal(
         _ page: UnsafeMutableRawBufferPointer, number: UInt64, with cipher: (any PageCipher)?
     ) throws(StorageError) {
-        if let cipher { try PageSeal.seal(page, number: number, with: cipher) }
-        seal(page, number: number)
+        guard let cipher else { return seal(page, number: number) }
+        try PageSeal.seal(page, number: number, with: cipher)
+        page.baseAddress?.set(checksum(of: Bytes(page), number: number), at: PageLayout.checksum)
     }
 
     /// Sets the page's checksums to those of its bytes.

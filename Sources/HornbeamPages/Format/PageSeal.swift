@@ -27,12 +27,7 @@ package protocol PageCipher: AnyObject, Sendable {
     /// The cipher of one file: under a key that the data key and the file's identifier give, so that pages of a backup,
     /// which has the same data key, are no pages of this file.
     func bound(to identifier: StoreIdentifier) throws(StorageError) -> any PageCipher
-    /// Encrypts `bytes` in place under a new nonce, and writes nonce and tag.
-    func seal(
-        _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeMutableRawPointer,
-        tag: UnsafeMutableRawPointer
-    ) throws(StorageError)
-    /// Fills in a new nonce, for `sealBlock`.
+    /// Fills in a new nonce.
     func makeNonce(_ nonce: UnsafeMutableRawPointer) throws(StorageError)
     /// Encrypts a block of something larger in place. No two blocks of one nonce have the same number.
     func sealBlock(
@@ -45,6 +40,17 @@ package protocol PageCipher: AnyObject, Sendable {
         _ block: UInt32, _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeRawPointer,
         tag: UnsafeRawPointer
     ) -> Bool
+}
+
+extension PageCipher {
+    /// Encrypts `bytes` in place under a new nonce, and writes nonce and tag.
+    package func seal(
+        _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeMutableRawPointer,
+        tag: UnsafeMutableRawPointer
+    ) throws(StorageError) {
+        try makeNonce(nonce)
+        try sealBlock(0, bytes, context: context, nonce: nonce, tag: tag)
+    }
 }
 
 /// The key of a store as the program gives it, which opens or makes the store's data key.

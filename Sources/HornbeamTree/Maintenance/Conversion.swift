@@ -4,7 +4,7 @@
 
 package import HornbeamPages
 
-/// What a conversion has copied.
+/// The result of a conversion.
 package struct ConversionReport: Equatable, Sendable {
     package var entries: UInt64 = 0
     /// Trees whose reduction this program doesn't know: the copy has their entries, and the program that registers the
