@@ -124,7 +124,9 @@ extension EntityStore {
     /// Has a stored row follow its link. Another row with the same unique key releases it, for its own link may change
     /// too; `followingLinks` checks that it has.
     fileprivate func setLinkedID(_ rowID: RowID, _ column: Int, _ id: Value) throws {
-        while let old = try row(rowID), try old.value(column) != id {
+        // Each turn has the holder of one index release its key. Only a damaged index asks for more.
+        for _ in 0...type.indexes.count {
+            guard let old = try row(rowID), try old.value(column) != id else { return }
             let row = try type.rewriting(old) { writer, other in
                 if other == column { writer.set(id, column) }
                 return other == column
@@ -132,6 +134,7 @@ extension EntityStore {
             guard let held = try put(row, rowID, over: old) else { return }
             try yield(held.index, held.rowID, toLink: true)
         }
+        throw corrupt("u:\(type.name)", "a unique index has entries that its rows don't have: repair it")
     }
 }
 

@@ -141,8 +141,8 @@ extension PageStore {
 
     /// Reads the header while a checkpoint may be writing it: each slot for itself may be found half written, and a
     /// slow reader can meet both writes.
-    private static func headerBesideWriter(
-        _ file: any SharedFile, _ cipher: (any PageCipher)?
+    static func headerBesideWriter(
+        _ file: any StoreFile, _ cipher: (any PageCipher)?
     ) throws(StorageError) -> HeaderSlot {
         for _ in 0..<3 {
             do throws(StorageError) {

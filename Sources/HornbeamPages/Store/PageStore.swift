@@ -92,7 +92,7 @@ package final class PageStore: @unchecked Sendable {
     func keysOfCopy() throws(StorageError) -> StoreKeys? {
         guard let keys = verification.keys else { return nil }
         // Another process may have changed the key slots that this one was opened with.
-        let slots = follower == nil ? keySlots.withLock { $0 } : try Self.readHeader(file, keys.cipher).keys
+        let slots = follower == nil ? keySlots.withLock { $0 } : try Self.headerBesideWriter(file, keys.cipher).keys
         return try keys.ofCopy(slots ?? keys.slots)
     }
 

@@ -205,6 +205,7 @@ extension PageStore {
 
     private func advance(_ run: CheckpointRun) {
         side.header = run.header
+        keySlots.withLock { $0 = run.header.keys }
         side.checkpointLeap = 0
         side.spaceMaps = run.plan.maps
         side.knownFaults = run.faults

@@ -17,6 +17,9 @@ extension PageStore {
             }
             return
         }
+        if verification.cipher != nil {
+            for entry in chain { try reader.withRedo(of: entry) { (_) throws(StorageError) in } }
+        }
         // The newer slot may not be durable; readers wait until the life begins.
         try renewStaleSlots()
         try side.announcer?.begin(side, isWhole: chain.isEmpty)
@@ -26,9 +29,6 @@ extension PageStore {
             return
         }
         try checkNumbers(transaction: side.header.transaction, checkpoint: side.nextCheckpoint)
-        if verification.cipher != nil {
-            for entry in chain { try reader.withRedo(of: entry) { (_) throws(StorageError) in } }
-        }
         for entry in chain {
             try reader.withRedo(of: entry) { (payload) throws(StorageError) in
                 try apply(payload, number: entry.record.transaction, replay)

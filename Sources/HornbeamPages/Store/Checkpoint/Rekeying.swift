@@ -2,8 +2,6 @@
 // Changing the keys of an encrypted store. The data key stays, so only the key slots in the header change: a checkpoint
 // writes them.
 
-import Synchronization
-
 extension PageStore {
     /// Makes `encryption` a key of the store: the only one, or one more. On return both header slots say so. After an
     /// error the former keys open the file still, and the new one may.
@@ -18,7 +16,6 @@ extension PageStore {
         try clearWay()
         let slots = try keys.wrapped(by: encryption, beside: keepsOthers ? side.header.keys : nil)
         try checkpoint(side.tip, keys: slots)
-        keySlots.withLock { $0 = side.header.keys }
         for slot in 0..<FileFormat.headerSlotCount where Self.has(side.header, slot: slot, file, keys.cipher) != true {
             throw .busy("\(file.path) has its new keys, but header slot \(slot) still has the former ones: try again")
         }
