@@ -188,15 +188,17 @@ struct SpaceMap {
         let freeAfter = ~(liveAfter | heldAfter)
         if heldAfter != heldBefore { held[word] = heldAfter }
         if freeAfter != freeBefore {
-            let freed = freeAfter.nonzeroBitCount - freeBefore.nonzeroBitCount
+            // All bits of the mask become alike, so those that change do so in one direction.
+            let sign = isLive || isHeld ? -1 : 1
+            let freed = sign * (freeAfter ^ freeBefore).nonzeroBitCount
             freeInExtent[extent] = UInt16(Int(freeInExtent[extent]) + freed)
             freeSectors += freed
-            freeNodes += groups(of: freeAfter).nonzeroBitCount - groups(of: freeBefore).nonzeroBitCount
+            freeNodes += sign * (groups(of: freeAfter) ^ groups(of: freeBefore)).nonzeroBitCount
             if freed > 0 { floors.noteFreed(inExtent: extent) }
         }
         guard liveAfter != liveBefore else { return }
         live[word] = liveAfter
-        liveSectors += liveAfter.nonzeroBitCount - liveBefore.nonzeroBitCount
+        liveSectors += (isLive ? 1 : -1) * (liveAfter ^ liveBefore).nonzeroBitCount
         let map = extent / extentsPerMap
         if !changedMaps[map] { changedMaps[map] = true }
     }
