@@ -233,8 +233,8 @@ let package = Package(
         .testTarget(
             name: "HornbeamPostgresTests",
             dependencies: [
-                "PostgresTestSupport", "HornbeamPostgres", "Hornbeam", "HornbeamTree", "HornbeamTestSupport",
-                "mirror-worker",
+                "PostgresTestSupport", "HornbeamPostgres", "HornbeamEncryption", "Hornbeam", "HornbeamTree",
+                "HornbeamTestSupport", "mirror-worker",
             ],
             swiftSettings: engineSettings),
         // Static index properties compile in Swift 5 mode alone; this target shows that they work there.

@@ -960,6 +960,103 @@ static void values_in_parts(void) {
     OK(hb_close(store));
 }
 
+// ---- Keys of encrypted stores
+
+/* Whether the file has the word. Reads at most 4 MB of it. */
+static int file_has(const char *path, const char *word) {
+    static char bytes[4 << 20];
+    FILE *file = fopen(path, "rb");
+    CHECK(file != NULL);
+    size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+    if (file) fclose(file);
+    return memmem(bytes, size, word, strlen(word)) != NULL;
+}
+
+/* Makes a store with one entry under the name "marmalade". */
+static void make_with(const char *path, const hb_more_options *more) {
+    hb_store *store;
+    OK(hb_open_with(path, NULL, more, &store));
+    hb_txn *txn = begin(store, HB_WRITE);
+    OK(hb_put(txn, tree_of(txn, "jars"), S("marmalade"), S("bitter oranges")));
+    OK(hb_commit(txn));
+    OK(hb_close(store));
+}
+
+static void opens_and_has_its_entry(const char *path, const hb_more_options *more) {
+    hb_store *store;
+    hb_tree tree;
+    hb_slice value;
+    OK(hb_open_with(path, NULL, more, &store));
+    hb_txn *txn = begin(store, HB_READ);
+    OK(hb_tree_open(txn, "jars", 0, &tree));
+    OK(hb_get(txn, tree, S("marmalade"), &value));
+    CHECK(equal(value, "bitter oranges"));
+    hb_abort(txn);
+    OK(hb_check(store, NULL, NULL));
+    OK(hb_close(store));
+}
+
+static void keys_of_encrypted_stores(void) {
+    char path[512], plain[512];
+    snprintf(path, sizeof path, "%s", path_of("secret.hornbeam"));
+    snprintf(plain, sizeof plain, "%s", path_of("open.hornbeam"));
+    unsigned char first[32], second[32];
+    memset(first, 1, sizeof first);
+    memset(second, 2, sizeof second);
+    hb_more_options none = {.struct_size = sizeof none};
+    hb_more_options more = {.struct_size = sizeof more, .key = first, .key_size = sizeof first};
+    hb_more_options other = {.struct_size = sizeof other, .key = second, .key_size = sizeof second};
+    hb_more_options words = {
+        .struct_size = sizeof words, .key = "four small words", .key_size = 16, .key_is_passphrase = 1};
+    make_with(path, &more);
+    make_with(plain, &none);
+    CHECK(file_has(plain, "marmalade") && file_has(plain, "bitter oranges") && file_has(plain, "jars"));
+    CHECK(!file_has(path, "marmalade") && !file_has(path, "bitter oranges") && !file_has(path, "jars"));
+    opens_and_has_its_entry(path, &more);
+    // The key is copied: a program may wipe its own.
+    hb_store *store;
+    OK(hb_open_with(path, NULL, &more, &store));
+    memset(first, 0, sizeof first);
+    hb_store *refused = NULL;
+    RESULT(hb_rekey(store, NULL, 32, 0), HB_INVALID);
+    RESULT(hb_rekey(store, second, 31, 0), HB_INVALID);
+    RESULT(hb_rekey(store, second, 0, 1), HB_INVALID);
+    RESULT(hb_rekey(NULL, second, 32, 0), HB_INVALID);
+    hb_txn *txn = begin(store, HB_WRITE);
+    RESULT(hb_rekey(store, second, 32, 0), HB_BUSY);
+    hb_abort(txn);
+    OK(hb_rekey(store, second, 32, 0));
+    OK(hb_close(store));
+    memset(first, 1, sizeof first);
+    RESULT(hb_open_with(path, NULL, &more, &refused), HB_KEY);
+    RESULT(hb_open_with(path, NULL, &words, &refused), HB_KEY);
+    RESULT(hb_open_with(path, NULL, &none, &refused), HB_KEY);
+    RESULT(hb_open(path, NULL, &refused), HB_KEY);
+    CHECK(strstr(hb_error(), path) != NULL);
+    RESULT(hb_open_with(plain, NULL, &more, &refused), HB_KEY);
+    CHECK(refused == NULL);
+    opens_and_has_its_entry(path, &other);
+    OK(hb_open_with(path, NULL, &other, &store));
+    OK(hb_rekey(store, words.key, words.key_size, 1));
+    OK(hb_close(store));
+    RESULT(hb_open_with(path, NULL, &other, &refused), HB_KEY);
+    opens_and_has_its_entry(path, &words);
+    OK(hb_open(plain, NULL, &store));
+    RESULT(hb_rekey(store, second, 32, 0), HB_KEY);
+    OK(hb_close(store));
+    // No key at all, or not one of a key's size.
+    more.key_size = 31;
+    RESULT(hb_open_with(path, NULL, &more, &refused), HB_INVALID);
+    more.key_size = 0;
+    RESULT(hb_open_with(path, NULL, &more, &refused), HB_INVALID);
+    more.key = NULL, more.key_size = 32;
+    RESULT(hb_open_with(path, NULL, &more, &refused), HB_INVALID);
+    words.key_size = 4097;
+    RESULT(hb_open_with(path, NULL, &words, &refused), HB_INVALID);
+    hb_options memory = {.struct_size = sizeof memory, .in_memory = 1};
+    RESULT(hb_open_with(path, &memory, &other, &refused), HB_INVALID);
+}
+
 // ---- All of them
 
 static const struct test tests[] = {
@@ -992,6 +1089,7 @@ static const struct test tests[] = {
     TEST(savepoints),
     TEST(reductions_in_c),
     TEST(values_in_parts),
+    TEST(keys_of_encrypted_stores),
 };
 
 int main(int count, char **arguments) {

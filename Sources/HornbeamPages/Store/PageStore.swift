@@ -374,6 +374,7 @@ package final class PageStore: @unchecked Sendable {
         figures.dirtyBytes = UInt64(side.allDirtyBytes)
         figures.writerBytes = UInt64(Swift.max(0, side.frameBytes.load(ordering: .relaxed)))
         figures.cache = cache.figures
+        figures.isEncrypted = verification.cipher != nil
         if let follower {
             figures.pageSize = pageSize
             follower.fill(&figures)

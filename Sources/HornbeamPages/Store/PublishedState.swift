@@ -78,6 +78,7 @@ package struct PageStatistics: Sendable, Equatable {
     package var journalBytes: UInt64 = 0
     package var journalCapacityBytes: UInt64 = 0
     package var pageSize: Int = 0
+    package var isEncrypted = false
     package var transaction: UInt64 = 0
     package var checkpoint: UInt64 = 0
     /// States older than the newest that snapshots still pin.

@@ -23,12 +23,12 @@ extension Database {
     ///
     /// The file appears when it is whole. Throws `.invalid` if there is one, and if the schema has no mirror. Takes as
     /// long as importing all entities. A mirror of the restored store is another one: it must `reconcile()` to take the
-    /// tables over.
+    /// tables over. With `options.encryption` the new file is encrypted.
     public static func restore(
         to path: String, from address: String, schema: String = "hornbeam", models: any EntityModelProtocol.Type...,
         options: Options = Options()
     ) async throws -> Database {
-        _ = try await restore(to: path, from: address, schema: schema)
+        _ = try await restore(to: path, from: address, schema: schema, encryption: options.encryption)
         return try Database(at: path, models: models, options: options)
     }
 
@@ -37,14 +37,16 @@ extension Database {
     ///   - path: the path of the new file. Throws `.invalid` if there is a file.
     ///   - address: of the server, as libpq has it: `postgresql://user@host/database`, several hosts, a service.
     ///   - schema: that of the mirror.
+    ///   - encryption: the key of the new file, which is encrypted then.
     ///   - progress: gets the number of entities so far and in all, now and then.
     public static func restore(
-        to path: String, from address: String, schema: String = "hornbeam",
+        to path: String, from address: String, schema: String = "hornbeam", encryption: Encryption? = nil,
         progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws -> RestoredStore {
         try await runBlocking { interruption in
             do {
-                var restore = try Restore(path, address, try mirrorSchema(schema), interruption, progress)
+                var restore = try Restore(
+                    path, address, try mirrorSchema(schema), encryption?.engine, interruption, progress)
                 return try restore.run()
             } catch {
                 throw HornbeamError.typed(error)
@@ -58,6 +60,7 @@ private struct Restore {
     private let file: LinuxFile
     private let connection: PostgresConnection
     private let schema: String
+    private let encryption: (any StoreEncryption)?
     private let progress: (Int, Int) -> Void
     private var restored = RestoredStore()
     private var done = 0
@@ -67,10 +70,11 @@ private struct Restore {
     private static let timeout = Duration.seconds(300)
 
     init(
-        _ path: String, _ address: String, _ schema: String, _ interruption: Interruption,
-        _ progress: @escaping (Int, Int) -> Void
+        _ path: String, _ address: String, _ schema: String, _ encryption: (any StoreEncryption)?,
+        _ interruption: Interruption, _ progress: @escaping (Int, Int) -> Void
     ) throws {
         self.schema = schema
+        self.encryption = encryption
         self.progress = progress
         file = try LinuxFile.createNew(path: path)
         file.isNameless = true
@@ -94,6 +98,7 @@ private struct Restore {
         var options = StoreOptions()
         // The checkpoint at the end makes all of it durable.
         options.durability = .none
+        options.encryption = encryption
         let store = try TreeStore.open(file: file, options: options)
         do {
             let schema = try makeTypes(record.description, in: store)

@@ -90,6 +90,7 @@ struct StoreSummary: Encodable, Equatable {
     }
 
     var file: String
+    var isEncrypted: Bool
     var pageSize: Int
     var fileSize: UInt64
     var usedSize: UInt64
@@ -108,6 +109,7 @@ struct StoreSummary: Encodable, Equatable {
     init(_ path: String, _ transaction: Transaction, figures: () -> PageStatistics) throws {
         let statistics = figures()
         file = path
+        isEncrypted = statistics.isEncrypted
         pageSize = statistics.pageSize
         fileSize = statistics.fileBytes
         usedSize = statistics.usedBytes
@@ -154,7 +156,7 @@ struct StoreSummary: Encodable, Equatable {
     func print(to console: Console) throws {
         let entries = trees.reduce(0) { $0 &+ $1.entries }
         for (name, value) in [
-            ("file", file),
+            ("file", file + (isEncrypted ? ", encrypted" : "")),
             (
                 "size",
                 "\(Spelling.bytes(fileSize)): \(Spelling.bytes(usedSize)) used, "

@@ -24,7 +24,9 @@ enum RestoreCommand {
         let progress = Progress("restoring", unit: "entities", console: console)
         Interruption.watch()
         let work = CommandWork<(done: Int, total: Int), RestoredStore> { tell in
-            try await Database.restore(to: path, from: address, schema: schema) { tell(($0, $1)) }
+            try await Database.restore(
+                to: path, from: address, schema: schema, encryption: StoreKeyFile.current.map { Encryption($0) }
+            ) { tell(($0, $1)) }
         }
         let restored = try work.finish { state in
             progress.update(count: UInt64(state.done), fraction: Double(state.done) / Double(max(1, state.total)))

@@ -26,6 +26,9 @@ struct EncryptTests {
         let byVariable = try CommandRun(
             shell: "HORNBEAM_KEY_FILE=key hornbeam search secret Book solaris", in: folder.path)
         #expect(byVariable.output.contains("Solaris"), "\(byVariable)")
+        let told = try CommandRun("info", "--key-file", key, secret)
+        #expect(told.output.hasPrefix("file         \(secret), encrypted\n"), "\(told)")
+        #expect(try CommandRun("info", library.file).output.hasPrefix("file         \(library.file)\n"))
         let copied = try CommandRun("backup", "--key-file", key, secret, folder.path("copy"))
         #expect(copied.code == 0, "\(copied)")
         #expect(try CommandRun("salvage", "--key-file", key, secret, folder.path("saved")).code == 0)

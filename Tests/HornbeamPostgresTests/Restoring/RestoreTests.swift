@@ -3,6 +3,7 @@
 
 import Foundation
 import Hornbeam
+import HornbeamEncryption
 import HornbeamTestSupport
 import HornbeamTree
 import PostgresTestSupport
@@ -32,6 +33,23 @@ struct RestoreTests {
         }
         try await PostgresMirror(of: database, named: "m", to: url).update()
         return database
+    }
+
+    @Test("is encrypted if its options have a key, from its first byte on")
+    func encrypted() async throws {
+        let before = try await mirrored()
+        var options = Database.Options()
+        options.encryption = .key([UInt8](repeating: 7, count: 32))
+        let after = try await Database.restore(
+            to: folder.path("secret"), from: url, models: Writer.self, Book.self, Letter.self, options: options)
+        #expect(try exported(after) == exported(before))
+        try after.close()
+        _ = try await Database.restore(to: folder.path("plain"), from: url)
+        let words = ["Writer", "byTitle", "Book 4"]
+        for (name, isThere) in [("plain", true), ("secret", false)] {
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: folder.path(name)))
+            #expect(words.map { bytes.range(of: Data($0.utf8)) != nil } == words.map { _ in isThere }, "\(name)")
+        }
     }
 
     private func failure(_ name: String = "store") async -> HornbeamError? {
