@@ -132,6 +132,13 @@ final class PageCache: @unchecked Sendable {
         return publish(page, number, birth)
     }
 
+    /// Keeps a copy of a page that this process made, as if it had been read, if there is room that nobody has pinned.
+    func keep(_ number: UInt64, _ page: Bytes) {
+        guard let entry = takeMemory(page.count), let start = page.baseAddress else { return }
+        entry.pointee.buffer.copyMemory(from: page)
+        unpin(publish(entry, number, UnsafeRawPointer(start).u64(PageLayout.birth)))
+    }
+
     /// A page of one reader's own, never found by another.
     static func privatePage(
         _ size: Int, fill: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Void

@@ -199,9 +199,10 @@ final class UnwrittenPages: @unchecked Sendable {
 
     /// Writes the kept pages, or a part of them, to their places, in the order of the file. `write` gets adjacent,
     /// sealed pages, and notes that the file has them. Written pages stay for readers of states up to `newest`, which
-    /// returns the newest visible one: later readers find them in the file. After an error unwritten pages are kept.
+    /// returns the newest visible one: later readers find them in the file, or in `cache`, which saves decrypting them.
+    /// After an error unwritten pages are kept.
     func write(
-        _ part: Part, newest: () -> UInt64, cipher: (any PageCipher)?,
+        _ part: Part, newest: () -> UInt64, cipher: (any PageCipher)?, cache: PageCache? = nil,
         _ write: (UInt64, UnsafeMutableRawBufferPointer) throws(StorageError) -> Void
     ) throws(StorageError) {
         let list = begin(part)
@@ -219,6 +220,7 @@ final class UnwrittenPages: @unchecked Sendable {
                         UnsafeMutableRawBufferPointer(rebasing: page), number: number, with: cipher)
                 }
                 try write(piece[0], pages)
+                if let cache { copy(piece, to: cache) }
                 end(piece, newest)
             }
         } catch {
@@ -276,6 +278,13 @@ final class UnwrittenPages: @unchecked Sendable {
                 place += 1
             }
             return inFlight
+        }
+    }
+
+    /// These pages are on their way to the file: they stay at their addresses.
+    private func copy(_ pages: [UInt64], to cache: PageCache) {
+        for number in pages {
+            if let page = find(number) { cache.keep(number, Bytes(start: page, count: pageSize)) }
         }
     }
 

@@ -133,8 +133,9 @@ final class Verification: Sendable {
 
     /// The sectors become free: a later page there is verified anew.
     func clear(_ run: SectorRun) {
-        cache.remove(run)
+        // Before the cache: pages on their way to the file go there.
         unmark(run)
+        cache.remove(run)
     }
 
     /// Nothing there counts as verified any more.

@@ -256,7 +256,8 @@ extension PageStore {
 
     private func write(_ part: UnwrittenPages.Part, of unwritten: UnwrittenPages) throws(StorageError) {
         let visible = { self.newest.withLock { $0.state.transaction } }
-        try unwritten.write(part, newest: visible, cipher: verification.cipher) {
+        let cipher = verification.cipher
+        try unwritten.write(part, newest: visible, cipher: cipher, cache: cipher == nil ? nil : cache) {
             (number, pages) throws(StorageError) in
             // By the atomic: a thread that announces a state has the pipeline's lock.
             guard !pipeline.hasFailed else { throw .invalid("\(file.path) has failed: nothing is written any more") }

@@ -71,6 +71,7 @@ enum StoreKeyFile {
         guard descriptor >= 0 else { throw CommandError("can't read the key file \(path): \(reason())") }
         defer { close(descriptor) }
         var bytes = [UInt8](repeating: 0, count: 4096)
+        defer { wipe(&bytes) }
         var count = 0
         while count < bytes.count {
             let size = bytes.withUnsafeMutableBytes { (buffer) -> Int in
@@ -78,10 +79,7 @@ enum StoreKeyFile {
             }
             if size < 0, errno == EINTR { continue }
             guard size >= 0 else { throw CommandError("can't read the key file \(path): \(reason())") }
-            if size == 0 {
-                defer { wipe(&bytes) }
-                return Array(bytes[..<count])
-            }
+            if size == 0 { return Array(bytes[..<count]) }
             count += size
         }
         throw CommandError("\(path) is no key file: it has 4096 bytes or more")

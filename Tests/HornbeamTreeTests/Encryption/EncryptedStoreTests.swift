@@ -105,6 +105,22 @@ struct EncryptedStoreTests {
         #expect(try #require(plain.killedImage()).contains(Array("secret-".utf8)))
     }
 
+    @Test("finds pages that a checkpoint has just written in its cache, and decrypts none of them")
+    func written() throws {
+        let store = try TreeStore.open(file: try SimulatedDisk(), options: Self.options())
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true))
+        for number in 0..<2000 {
+            try word(number).withBytes { (key) throws(StorageError) in try write.put(tree, key, key) }
+        }
+        try write.commit()
+        try store.checkpoint()
+        let before = store.statistics.cache
+        #expect(try content(store).count == 2000)
+        #expect(store.statistics.cache.misses == before.misses)
+        #expect(store.statistics.cache.hits > before.hits + 10)
+    }
+
     @Test("with any sector changed, moved or put back gives right answers or errors", .seeded)
     func tampering() throws {
         var random = SeededGenerator()

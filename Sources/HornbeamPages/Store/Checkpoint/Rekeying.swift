@@ -17,7 +17,8 @@ extension PageStore {
         let slots = try keys.wrapped(by: encryption, beside: keepsOthers ? side.header.keys : nil)
         try checkpoint(side.tip, keys: slots)
         for slot in 0..<FileFormat.headerSlotCount where Self.has(side.header, slot: slot, file, keys.cipher) != true {
-            throw .busy("\(file.path) has its new keys, but header slot \(slot) still has the former ones: try again")
+            throw .busy(
+                "\(file.path) has its new keys, but one of its two headers may still have the former ones: try again")
         }
     }
 }
