@@ -87,6 +87,30 @@ package struct KeySlots: Equatable, Sendable {
     }
 }
 
+/// Authentication of the sectors whose content, of up to 128 bytes, an encrypted store has in clear: the shared root,
+/// the journal's witness and the mark of a clean end. Nonce and tag follow the content.
+enum SectorSeal {
+    private static let content = 128
+
+    /// Sets the nonce and the tag. Without a cipher the sector stays as it is.
+    static func seal(_ sector: UnsafeMutableRawPointer, with cipher: (any PageCipher)?) throws(StorageError) {
+        guard let cipher else { return }
+        let nonce = sector + content
+        try cipher.seal(
+            UnsafeMutableRawBufferPointer(start: nil, count: 0), context: Bytes(start: sector, count: content),
+            nonce: nonce, tag: nonce + PageSeal.nonceSize)
+    }
+
+    /// Whether the content is as it was sealed. Without a cipher there is nothing to compare: true.
+    static func isWhole(_ sector: UnsafeRawPointer, with cipher: (any PageCipher)?) -> Bool {
+        guard let cipher else { return true }
+        let nonce = sector + content
+        return cipher.open(
+            0, UnsafeMutableRawBufferPointer(start: nil, count: 0), context: Bytes(start: sector, count: content),
+            nonce: nonce, tag: nonce + PageSeal.nonceSize)
+    }
+}
+
 enum PageSeal {
     static let nonceSize = 20
     static let tagSize = 16

@@ -11,7 +11,7 @@
 //       24    8  number of the checkpoint         } the header's: a mark that a later checkpoint has left behind
 //       32    8  its transaction                  } doesn't count
 //       40    8  sector of the ring that this is  }
-//       48       zero
+//       48       zero; in an encrypted store nonce and tag at 128 (`SectorSeal`)
 
 struct CleanEnd: Equatable {
     private var generation: UInt64
@@ -47,11 +47,11 @@ struct CleanEnd: Equatable {
     }
 
     /// Whether the file has the mark of its header. A mark that can't be read counts as none.
-    static func isThere(_ header: HeaderSlot, _ file: FileReader) -> Bool {
+    static func isThere(_ header: HeaderSlot, _ file: FileReader, _ cipher: (any PageCipher)?) -> Bool {
         guard let sector = try? file.bytes(at: offset(in: header), count: FileFormat.sectorSize).baseAddress else {
             return false
         }
-        return CleanEnd(reading: sector) == CleanEnd(of: header)
+        return CleanEnd(reading: sector) == CleanEnd(of: header) && SectorSeal.isWhole(sector, with: cipher)
     }
 
     /// Takes the mark back, through to the medium.
@@ -63,18 +63,23 @@ struct CleanEnd: Equatable {
     }
 
     /// Writes the mark. If that fails, closing doesn't.
-    static func write(_ header: HeaderSlot, to file: any StoreFile) {
+    static func write(_ header: HeaderSlot, to file: any StoreFile, _ cipher: (any PageCipher)?) {
         let mark = CleanEnd(of: header)
-        var sector = [UInt8](repeating: 0, count: FileFormat.sectorSize)
-        sector.withUnsafeMutableBytes { bytes in
+        withUnsafeTemporaryAllocation(byteCount: FileFormat.sectorSize, alignment: 8) { bytes in
             guard let start = bytes.baseAddress else { return }
+            bytes.initializeMemory(as: UInt8.self, repeating: 0)
             start.set(magic, at: 0)
             start.set(mark.generation, at: 16)
             start.set(mark.checkpoint, at: 24)
             start.set(mark.transaction, at: 32)
             start.set(mark.sector, at: 40)
             start.set(checksum(UnsafeRawPointer(start)), at: 8)
+            do throws(StorageError) {
+                try SectorSeal.seal(start, with: cipher)
+                try file.write(Bytes(bytes), at: offset(in: header))
+            } catch {
+                return
+            }
         }
-        try? sector.withBytes { (bytes) throws(StorageError) in try file.write(bytes, at: offset(in: header)) }
     }
 }

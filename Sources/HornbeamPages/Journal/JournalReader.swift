@@ -5,7 +5,7 @@
 struct JournalReader {
     let header: HeaderSlot
     let file: FileReader
-    /// That of an encrypted store, for `withRedo`.
+    /// That of an encrypted store.
     var cipher: (any PageCipher)?
     private var ring: JournalRing { header.journal }
 
@@ -27,7 +27,7 @@ struct JournalReader {
 
     /// The complete records, and what follows them; whether a mark says that there are none.
     func read() throws(StorageError) -> (chain: [Entry], tail: Tail, isMarked: Bool) {
-        if CleanEnd.isThere(header, file), witness().map({ $0.transaction <= header.transaction }) ?? true {
+        if CleanEnd.isThere(header, file, cipher), witness().map({ $0.transaction <= header.transaction }) ?? true {
             return ([], .clean, true)
         }
         // The whole ring is read: half of the time of opening a store that is in no cache.
@@ -114,7 +114,7 @@ struct JournalReader {
     /// sector can't be read or is of another generation.
     private func witness() -> JournalWitness? {
         guard let sector = try? file.bytes(at: JournalWitness.offset, count: FileFormat.sectorSize).baseAddress,
-            let witness = JournalWitness(reading: sector), witness.generation == header.generation
+            let witness = JournalWitness(reading: sector, cipher), witness.generation == header.generation
         else { return nil }
         return witness
     }

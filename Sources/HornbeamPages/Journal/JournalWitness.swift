@@ -9,7 +9,7 @@
 //        8    8  XXH3-64 of bytes 16 ..< 32, seed 0
 //       16    8  generation of the journal
 //       24    8  transaction
-//       32       zero
+//       32       zero; in an encrypted store nonce and tag at 128 (`SectorSeal`)
 
 struct JournalWitness: Equatable {
     var generation: UInt64
@@ -24,8 +24,10 @@ struct JournalWitness: Equatable {
     }
 
     /// Reads the witness in a sector. Returns nil if the sector holds none, or one that isn't whole.
-    init?(reading sector: UnsafeRawPointer) {
-        guard sector.u64(0) == Self.magic, sector.u64(8) == Self.checksum(sector) else { return nil }
+    init?(reading sector: UnsafeRawPointer, _ cipher: (any PageCipher)?) {
+        guard sector.u64(0) == Self.magic, sector.u64(8) == Self.checksum(sector),
+            SectorSeal.isWhole(sector, with: cipher)
+        else { return nil }
         self.init(generation: sector.u64(16), transaction: sector.u64(24))
     }
 
@@ -45,8 +47,11 @@ struct JournalWitness: Equatable {
 /// Writes the witness. One call at a time.
 final class WitnessWriter {
     private let sector: UnsafeMutableRawPointer
+    private let cipher: (any PageCipher)?
 
-    init() {
+    /// `cipher`: that of an encrypted store.
+    init(_ cipher: (any PageCipher)?) {
+        self.cipher = cipher
         sector = .allocate(byteCount: FileFormat.sectorSize, alignment: 8)
         sector.initializeMemory(as: UInt8.self, repeating: 0, count: FileFormat.sectorSize)
     }
@@ -58,6 +63,7 @@ final class WitnessWriter {
     func note(_ witness: JournalWitness, in file: any StoreFile) {
         witness.write(to: sector)
         do throws(StorageError) {
+            try SectorSeal.seal(sector, with: cipher)
             try file.write(Bytes(start: sector, count: FileFormat.sectorSize), at: JournalWitness.offset)
         } catch {
             return

@@ -36,7 +36,7 @@ struct JournalSearch {
         self.cipher = cipher
         let place = JournalWitness.offset >> FileFormat.sectorShift
         let sector = place < sectorCount ? DamagedFile.read(file, place, 1) : nil
-        witness = sector?.withBytes { $0.baseAddress.flatMap { JournalWitness(reading: $0) } }
+        witness = sector?.withBytes { $0.baseAddress.flatMap { JournalWitness(reading: $0, cipher) } }
         if let header, witness?.generation != header.generation { witness = nil }
         // Complete records don't overlap: together they are no larger than the file, with any claimed sizes.
         var budget = sectorCount << FileFormat.sectorShift

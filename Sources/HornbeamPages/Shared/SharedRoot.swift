@@ -15,6 +15,7 @@
 //      104    8  number of the last checkpoint
 //      112    8  sectors of the journal's records since then
 //      120    8  sectors that only older states hold
+//      128   36  nonce and tag of an encrypted store (`SectorSeal`)
 //
 // The last four are for figures alone, as of the commit or checkpoint before; they are not told again for the same
 // state. The last three are 0 where an older version of the program wrote.
@@ -40,6 +41,7 @@ struct SharedRoot: Equatable, Sendable {
     static var offset: UInt64 { sector << FileFormat.sectorShift }
     private static var magic: UInt64 { 0x4445_5241_4853_4248 }
     private static var size: Int { 128 }
+    private static var sealedSize: Int { size + PageSeal.reserve }
 
     /// Whether a state was announced: the writer has finished opening the file.
     var hasState: Bool { identity.sequence > 0 }
@@ -61,13 +63,15 @@ struct SharedRoot: Equatable, Sendable {
     }
 
     /// Reads the shared root in a sector. Returns nil if the sector holds none, or is just being written.
-    init?(reading sector: UnsafeRawPointer) {
+    init?(reading sector: UnsafeRawPointer, _ cipher: (any PageCipher)?) {
         // Another process may be writing it: only bytes that were checked may be used.
-        let copy = UnsafeMutableRawPointer.allocate(byteCount: Self.size, alignment: 8)
+        let copy = UnsafeMutableRawPointer.allocate(byteCount: Self.sealedSize, alignment: 8)
         defer { copy.deallocate() }
-        copy.copyMemory(from: sector, byteCount: Self.size)
+        copy.copyMemory(from: sector, byteCount: Self.sealedSize)
         let bytes = UnsafeRawPointer(copy)
-        guard bytes.u64(0) == Self.magic, bytes.u64(8) == Self.checksum(bytes) else { return nil }
+        guard bytes.u64(0) == Self.magic, bytes.u64(8) == Self.checksum(bytes),
+            SectorSeal.isWhole(bytes, with: cipher)
+        else { return nil }
         identity = Identity(life: bytes.u64(16), sequence: bytes.u64(24))
         transaction = bytes.u64(32)
         fileSectors = bytes.u64(40)
@@ -88,8 +92,8 @@ struct SharedRoot: Equatable, Sendable {
     // MARK: In a file
 
     /// The whole of it; nil if the sector holds none, or is just being written.
-    static func read(_ file: FileReader) throws(StorageError) -> SharedRoot? {
-        try file.bytes(at: offset, count: FileFormat.sectorSize).baseAddress.flatMap { SharedRoot(reading: $0) }
+    static func read(_ file: FileReader, _ cipher: (any PageCipher)?) throws(StorageError) -> SharedRoot? {
+        try file.bytes(at: offset, count: FileFormat.sectorSize).baseAddress.flatMap { SharedRoot(reading: $0, cipher) }
     }
 
     /// Its identity alone, unchecked: equal to a former one only if nothing else was written since (a torn read shows

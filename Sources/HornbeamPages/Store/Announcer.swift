@@ -39,6 +39,7 @@ import Synchronization
 final class Announcer: @unchecked Sendable {
     // Sendable: `sector` is touched with `known` locked only.
     private let file: any StoreFile
+    private let cipher: (any PageCipher)?
     private let neighbours: any Neighbours
     private let sector: UnsafeMutableRawPointer
     private let known: Mutex<Known>
@@ -82,9 +83,10 @@ final class Announcer: @unchecked Sendable {
         var sectors: [SectorRun]
     }
 
-    init?(file: any StoreFile) {
+    init?(file: any StoreFile, cipher: (any PageCipher)?) {
         guard let neighbours = file.neighbours else { return nil }
         self.file = file
+        self.cipher = cipher
         self.neighbours = neighbours
         let life = UInt64.random(in: 1..<FileLocks.lives)
         known = Mutex(Known(newest: SharedRoot(identity: SharedRoot.Identity(life: life, sequence: 0))))
@@ -130,7 +132,7 @@ final class Announcer: @unchecked Sendable {
     private func isToldAlready(_ state: PublishedState) throws(StorageError) -> Bool {
         let reader = FileReader(file, mapping: nil)
         if try SharedRoot.identity(reader) == SharedRoot.Identity(life: 0, sequence: 0) { return true }
-        return try SharedRoot.read(reader)?.transaction == state.transaction
+        return try SharedRoot.read(reader, cipher)?.transaction == state.transaction
     }
 
     /// Announces a durable state, and takes over one of its holds. The state is kept until another one is announced and
@@ -263,6 +265,7 @@ final class Announcer: @unchecked Sendable {
 
     private func write(_ root: SharedRoot) throws(StorageError) {
         root.write(to: sector)
+        try SectorSeal.seal(sector, with: cipher)
         try file.write(Bytes(start: sector, count: FileFormat.sectorSize), at: SharedRoot.offset)
     }
 

@@ -45,7 +45,7 @@ final class CommitPipeline: @unchecked Sendable {
     private let file: any StoreFile
     private let monitor = Monitor()
     /// Used only by the thread that flushes.
-    private let witness = WitnessWriter()
+    private let witness: WitnessWriter
     /// The writer of the journal. It is nil in memory, in a read-only store and until recovery is done. It is also nil
     /// while a checkpoint that the second header slot's former header doesn't lead to waits for that slot.
     @exclusivity(unchecked) private var journal: JournalWriter?
@@ -70,7 +70,10 @@ final class CommitPipeline: @unchecked Sendable {
     /// lock held, in commit order.
     typealias Show = (PublishedState?, Bool) -> Void
 
-    init(file: any StoreFile) { self.file = file }
+    init(file: any StoreFile, cipher: (any PageCipher)?) {
+        self.file = file
+        witness = WitnessWriter(cipher)
+    }
 
     // MARK: Entering: in the writer's turn
 

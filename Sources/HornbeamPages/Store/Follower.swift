@@ -241,7 +241,7 @@ final class Follower: Sendable {
     /// can't be read is an error and no zeros.
     private var reader: FileReader { FileReader(file, mapping: file.mapping) }
     private var told: SharedRoot? {
-        get throws(StorageError) { try SharedRoot.read(FileReader(file, mapping: nil)) }
+        get throws(StorageError) { try SharedRoot.read(FileReader(file, mapping: nil), verification.cipher) }
     }
 
     private func look(_ isOpening: Bool) throws(StorageError) -> Look {
@@ -260,7 +260,7 @@ final class Follower: Sendable {
         if life == nil, try file.locks.isWritten() { return .opening }
         let header = try PageStore.readHeader(file, verification.cipher)
         // A living writer would have told of the records in the journal if they were durable.
-        if life == nil, try PageStore.hasRecords(header, file) { return .notRecovered }
+        if life == nil, try PageStore.hasRecords(header, file, verification.cipher) { return .notRecovered }
         var root = SharedRoot(identity: identity)
         root.transaction = header.transaction
         root.root = header.root

@@ -75,7 +75,7 @@ package final class PageStore: @unchecked Sendable {
         self.follower = follower
         self.options = options
         self.side = side
-        pipeline = CommitPipeline(file: file)
+        pipeline = CommitPipeline(file: file, cipher: side.verification.cipher)
         verification = side.verification
         cache = side.verification.cache
         reserve = side.verification.reserve
@@ -324,7 +324,7 @@ package final class PageStore: @unchecked Sendable {
         guard file.isDurable, side.run == nil, side.isChanged, !side.mayHaveFallen,
             pipeline.hasJournal, pipeline.journalUse.used == 0
         else { return }
-        CleanEnd.write(side.header, to: file)
+        CleanEnd.write(side.header, to: file, verification.cipher)
     }
 
     /// A file in which nothing was committed since it was opened gets back the length that its header says, if

@@ -79,7 +79,7 @@ final class WriterSide {
         self.space = space
         self.header = header
         openedCheckpoint = header.checkpoint
-        announcer = Announcer(file: file)
+        announcer = Announcer(file: file, cipher: verification.cipher)
         tip = state
         settled = state
         usedNumber = state.transaction

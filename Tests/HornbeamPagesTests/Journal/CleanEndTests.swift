@@ -16,7 +16,7 @@ struct CleanEndTests {
     }
 
     private func isMarked(_ disk: SimulatedDisk) throws -> Bool {
-        CleanEnd.isThere(try PageStore.readHeader(disk, nil), FileReader(disk, mapping: nil))
+        CleanEnd.isThere(try PageStore.readHeader(disk, nil), FileReader(disk, mapping: nil), nil)
     }
 
     private func value(_ image: [UInt8]?) throws -> UInt64 {
@@ -105,7 +105,7 @@ struct CleanEndTests {
         others[0].checkpoint += 1
         others[1].generation ^= 1
         others[2].transaction += 1
-        for other in others { #expect(!CleanEnd.isThere(other, FileReader(first, mapping: nil))) }
+        for other in others { #expect(!CleanEnd.isThere(other, FileReader(first, mapping: nil), nil)) }
         let image = try #require(first.killedImage())
         let place = Int(header.journal.first + header.journalPosition) * FileFormat.sectorSize
         for byte in 0..<48 {
@@ -136,7 +136,7 @@ struct CleanEndTests {
         try closed(disk)
         let header = try PageStore.readHeader(disk, nil)
         let later = JournalWitness(generation: header.generation, transaction: header.transaction + 1)
-        WitnessWriter().note(later, in: disk)
+        WitnessWriter(nil).note(later, in: disk)
         #expect(throws: StorageError.self) { _ = try Toy.open(disk) }
     }
 }

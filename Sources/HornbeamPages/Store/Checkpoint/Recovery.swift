@@ -43,8 +43,10 @@ extension PageStore {
     }
 
     /// Whether the journal holds commits beyond the checkpoint, so that a reader can't use the header alone.
-    static func hasRecords(_ header: HeaderSlot, _ file: any StoreFile) throws(StorageError) -> Bool {
-        let reader = JournalReader(header: header, file: FileReader(file, mapping: nil), cipher: nil)
+    static func hasRecords(
+        _ header: HeaderSlot, _ file: any StoreFile, _ cipher: (any PageCipher)?
+    ) throws(StorageError) -> Bool {
+        let reader = JournalReader(header: header, file: FileReader(file, mapping: nil), cipher: cipher)
         let (chain, tail, _) = try reader.read()
         if case .damaged(let newest) = tail { throw damage(after: newest) }
         return !chain.isEmpty
