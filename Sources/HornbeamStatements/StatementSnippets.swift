@@ -4,13 +4,15 @@
 import HornbeamText
 
 /// The text that SNIPPET is to show, and its form.
-struct SnippetForm: Equatable {
+package struct SnippetForm: Equatable {
     /// Number of the match.
     var match: Int
-    var words = 24
-    var start = "**"
-    var end = "**"
-    var ellipsis = "…"
+    package var words = 24
+    package var start = "**"
+    package var end = "**"
+    package var ellipsis = "…"
+
+    package init(match: Int = 0) { self.match = match }
 }
 
 extension Binder {
@@ -45,13 +47,13 @@ extension Binder {
 }
 
 /// Makes the snippets of one match.
-struct RowSnippets {
+package struct RowSnippets {
     private let columns: [Int]
     private let matcher: QueryMatcher
     /// The searcher that knows how rare words are, nil if no index does: then all words weigh the same.
     private let searcher: TextSearcher?
 
-    init(_ match: TextMatch, _ store: EntityStore) throws {
+    package init(_ match: TextMatch, _ store: EntityStore) throws {
         columns = match.columns
         let found = store.type.wording(of: match)
         matcher = match.matcher(by: found)
@@ -59,7 +61,7 @@ struct RowSnippets {
     }
 
     /// Returns the snippet of a row, or nil if the row has no word.
-    func text(_ row: RowReader, _ form: SnippetForm) throws -> String? {
+    package func text(_ row: RowReader, _ form: SnippetForm) throws -> String? {
         let sections = try row.sections(columns)
         let passage = try matcher.passage(of: sections, size: form.words) { (term) throws(HornbeamError) in
             try searcher?.weight(of: term) ?? 1
