@@ -63,6 +63,12 @@ let sharedLibraryLinker: [LinkerSetting] = [
 // is fuzzed does without it.
 let isFuzzing = Context.environment["HORNBEAM_FUZZING"] != nil
 
+// The files of the studio's page, which lie within its program.
+let studioPage = [
+    "index.html", "style.css", "app.js", "page.js", "overview.js", "grid.js", "entity.js", "search.js", "statement.js",
+    "file.js",
+]
+
 let optimizedSettings =
     engineSettings
     + (isOptimized ? [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))] : [])
@@ -82,6 +88,8 @@ let package = Package(
         // A live mirror in PostgreSQL, which needs libpq.
         .library(name: "HornbeamPostgres", targets: ["HornbeamPostgres"]),
         .executable(name: "hornbeam", targets: ["hornbeam"]),
+        // The page of a store, for browsers: `hornbeam studio`. It needs libmicrohttpd.
+        .executable(name: "hornbeam-studio", targets: ["hornbeam-studio"]),
         // libhornbeam.so, the C interface; `Scripts/install.sh` gives it that name.
         .library(name: "HornbeamC", type: .dynamic, targets: ["HornbeamC"]),
         // For the fuzzers in fuzz/; carries no promise.
@@ -94,6 +102,8 @@ let package = Package(
         .systemLibrary(name: "CStemmer", providers: [.apt(["libstemmer-dev"])]),
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CICU", pkgConfig: "icu-i18n", providers: [.apt(["libicu-dev"])]),
+        .systemLibrary(
+            name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         .target(name: "CHornbeamShims"),
         // OpenSSL's libcrypto, loaded when first asked for. Built with its headers: libssl-dev.
         .target(name: "CCrypto"),
@@ -164,6 +174,13 @@ let package = Package(
             name: "hornbeam", dependencies: ["HornbeamCommand"], path: "Sources/hornbeam",
             exclude: ["Arguments", "Commands", "Input", "Schema", "Terminal"], sources: ["main.swift"],
             swiftSettings: engineSettings),
+
+        .executableTarget(
+            name: "hornbeam-studio",
+            dependencies: [
+                "HornbeamCommand", "CMicroHTTPD", "Hornbeam", "HornbeamText", "HornbeamTree", "HornbeamPages",
+            ],
+            resources: studioPage.map { .embedInCode("Page/\($0)") }, swiftSettings: engineSettings),
 
         .executableTarget(
             name: "debian-catalogue", dependencies: ["HornbeamPostgres", "Hornbeam"], path: "Examples/DebianCatalogue",
@@ -245,6 +262,10 @@ let package = Package(
             dependencies: [
                 "HornbeamCommand", "hornbeam", "Hornbeam", "HornbeamTree", "HornbeamPages", "HornbeamTestSupport",
             ],
+            swiftSettings: engineSettings),
+        .testTarget(
+            name: "HornbeamStudioTests",
+            dependencies: ["hornbeam", "hornbeam-studio", "HornbeamTestSupport", "store-worker"],
             swiftSettings: engineSettings),
         .target(
             name: "HornbeamFuzzing",

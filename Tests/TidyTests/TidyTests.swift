@@ -30,6 +30,9 @@ struct TidyTests {
             "HornbeamPages", "HornbeamTree", "HornbeamText", "HornbeamKeys", "Hornbeam", "HornbeamPostgres",
             "HornbeamCipher", "HornbeamCommand", "CHornbeam",
         ],
+        "hornbeam-studio": [
+            "HornbeamPages", "HornbeamTree", "HornbeamText", "Hornbeam", "HornbeamCommand", "CMicroHTTPD",
+        ],
     ]
 
     @Test("Every file has its licence first and its purpose next")

@@ -18,14 +18,16 @@ package enum Program {
         ExportCommand.declaration,
         TreeListCommand.declaration, TreeScanCommand.declaration, BackupCommand.declaration,
         CompactCommand.declaration, SalvageCommand.declaration, EncryptCommand.encrypt, EncryptCommand.decrypt,
-        MirrorCommand.declaration, RestoreCommand.declaration,
+        MirrorCommand.declaration, RestoreCommand.declaration, StudioCommand.declaration,
     ]
 
-    package static func main() -> Never {
+    package static func main() -> Never { main(Array(CommandLine.arguments.dropFirst()), commands) }
+
+    static func main(_ words: [String], _ commands: [CommandDeclaration]) -> Never {
         // `hornbeam … | head` ends as quietly as cat does, even if the parent ignores the signal.
         signal(SIGPIPE, SIG_DFL)
         holdStandardDescriptors()
-        let code = run(Array(CommandLine.arguments.dropFirst()), Console())
+        let code = run(words, Console(), commands: commands)
         exit(code.rawValue)
     }
 
@@ -40,9 +42,11 @@ package enum Program {
     }
 
     /// Runs the command line and reports its failure.
-    static func run(_ words: [String], _ console: Console) -> ExitCode {
+    static func run(
+        _ words: [String], _ console: Console, commands: [CommandDeclaration] = commands
+    ) -> ExitCode {
         do {
-            let code = try dispatch(words, console)
+            let code = try dispatch(words, console, commands)
             try console.flush()
             return code
         } catch {
@@ -57,7 +61,9 @@ package enum Program {
         }
     }
 
-    private static func dispatch(_ words: [String], _ console: Console) throws -> ExitCode {
+    private static func dispatch(
+        _ words: [String], _ console: Console, _ commands: [CommandDeclaration]
+    ) throws -> ExitCode {
         switch try ArgumentParser.parse(words, commands: commands) {
         case .overview(let path):
             try console.write(Help.overview(commands, path))

@@ -28,7 +28,7 @@ struct CommandPageTests {
         let page = try String(contentsOf: root.appendingPathComponent("Docs/command.md"), encoding: .utf8)
         for name in [
             "info", "check", "schema", "schema apply", "query", "search", "import", "export", "tree ls", "tree scan",
-            "backup", "compact", "salvage", "mirror", "restore",
+            "backup", "compact", "salvage", "mirror", "restore", "studio",
         ] {
             #expect(page.contains("\n## hornbeam \(name)\n"), "\(name)")
         }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// `hornbeam check` for the page: its steps, and problems as they are found.
+
+import Foundation
+import Hornbeam
+import HornbeamTree
+
+struct CheckAnswer {
+    private let reads: StoreReads
+    /// Problems that are told; a damaged file may have millions.
+    private static let limit = 1_000
+
+    init(_ reads: StoreReads) { self.reads = reads }
+
+    func stream() -> EventStream {
+        let stream = EventStream()
+        Thread.detachNewThread { [reads] in
+            defer { stream.end() }
+            do {
+                try Self.run(reads, stream)
+            } catch {
+                stream.send("failure", .object([("error", .string("\(error)"))]))
+            }
+        }
+        return stream
+    }
+
+    private static func run(_ reads: StoreReads, _ stream: EventStream) throws {
+        let start = ContinuousClock.now
+        var found = 0
+        func report(_ problem: String) {
+            found += 1
+            if found <= limit { stream.send("problem", .string(problem)) }
+        }
+        func step(_ step: String) { stream.send("step", .string(step)) }
+        step("pages and trees")
+        let isSound = try reads.store.check(report: report)
+        if isSound, stream.isOpen {
+            step("rows, ids, indexes, links and full text")
+            let transaction = try reads.store.beginRead()
+            defer { transaction.abort() }
+            transaction.interruption = stream.interruption
+            _ = try EntityCheck(try StoreTransaction(reading: transaction)).run(report: report)
+        }
+        stream.send(
+            "done",
+            .object([
+                ("problems", .count(found)), ("isWhole", .bool(isSound)), ("milliseconds", .milliseconds(since: start)),
+            ]))
+    }
+}

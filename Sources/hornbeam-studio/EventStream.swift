@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Server-sent events of one connection. Another thread adds events; the connection's thread waits for them.
+
+import Foundation
+import Hornbeam
+import HornbeamTree
+
+final class EventStream: @unchecked Sendable {
+    /// Guards all that follows.
+    private let condition = NSCondition()
+    private var waiting: [UInt8] = []
+    private var isEnded = false
+    private var isGone = false
+    /// Ends the work that the events tell of, once no one hears it.
+    let interruption = Interruption()
+
+    /// Seconds after which a quiet stream says that it is there, so that the connection isn't ended for its silence.
+    private static let silence = 3.0
+    /// Bytes that may wait for a browser that doesn't read.
+    private static let room = 1 << 20
+
+    /// Adds an event. Returns false if no one reads any more.
+    @discardableResult
+    func send(_ event: String, _ data: JSONNode) -> Bool {
+        condition.withLock {
+            guard !isGone, !isEnded else { return false }
+            waiting.append(contentsOf: "event: \(event)\ndata: \(data.text)\n\n".utf8)
+            // Ends the stream; the browser begins another one if it is still there.
+            if waiting.count > Self.room { isEnded = true }
+            condition.signal()
+            return !isEnded
+        }
+    }
+
+    /// The stream ends when its events are read.
+    func end() {
+        condition.withLock {
+            isEnded = true
+            condition.signal()
+        }
+    }
+
+    /// The connection is gone.
+    func close() {
+        condition.withLock { isGone = true }
+        interruption.set()
+    }
+
+    var isOpen: Bool { condition.withLock { !isGone && !isEnded } }
+
+    /// Waits for events and copies them. Returns their number of bytes, or -1 at the end of the stream.
+    func read(into target: UnsafeMutableRawBufferPointer) -> Int {
+        condition.withLock {
+            let limit = Date(timeIntervalSinceNow: Self.silence)
+            while waiting.isEmpty, !isEnded {
+                guard condition.wait(until: limit) else {
+                    waiting.append(contentsOf: ": still here\n\n".utf8)
+                    break
+                }
+            }
+            if waiting.isEmpty { return -1 }
+            let count = min(waiting.count, target.count)
+            target.copyBytes(from: waiting[..<count])
+            waiting.removeFirst(count)
+            return count
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// One entity: values, and relations as links to walk along, in both directions.
+
+import { bytes, count, counted, el, failure, get, place, redraw, shown, text, value } from "./page.js";
+
+export async function entityView(store, [type, row]) {
+    const body = el("div", { class: "entity" });
+    const status = el("p", { class: "status" });
+    let last;
+    const read = async () => {
+        const { transaction, ...entity } = await get("entity", { type, row });
+        status.textContent = `state ${count(transaction)}`;
+        // What others change doesn't take away the links that were asked for.
+        if (JSON.stringify(entity) === last) return entity;
+        last = JSON.stringify(entity);
+        redraw(body, ...nodes(type, row, entity));
+        return entity;
+    };
+    const entity = await read();
+    return { title: `${type} ${entity.label}`, nodes: [body, status], refresh: read };
+}
+
+function nodes(type, row, entity) {
+    const own = entity.values.filter((property) => !property.isHidden);
+    const kept = entity.values.filter((property) => property.isHidden && property.value !== null);
+    return [
+        el("p", {}, el("a", { href: place("type", type) }, "All entities of ", text(type))),
+        entity.isStored ? properties(type, row, own)
+            : el("p", {}, "Others refer to this entity; it isn't stored itself."),
+        ...(kept.length ? [el("h2", {}, "Kept by the store"), properties(type, row, kept)] : []),
+        ...(entity.relations.length ? [el("h2", {}, "Relations")] : []),
+        ...entity.relations.map((relation) => section(type, row, relation)),
+    ];
+}
+
+function properties(type, row, list) {
+    return el("dl", { class: "properties" }, list.map((property) => el("div", {},
+        el("dt", {}, text(property.name), el("span", { class: "note" }, property.type)),
+        el("dd", {}, value(property.value), whole(type, row, property)))));
+}
+
+/** A link to a value of which only the beginning is shown. */
+function whole(type, row, { column, value }) {
+    if (value === null || value.size === undefined) return null;
+    const query = new URLSearchParams({ type, row, column });
+    return el("a", { class: "whole", href: `api/value?${query}`, download: "value" }, `Save all ${bytes(value.size)}`);
+}
+
+function section(type, row, relation) {
+    const list = el("ul", { class: "links" }, relation.entities.map((entity) => link(relation, entity)));
+    const direction = relation.isIncoming ? "← " : "→ ";
+    const kind = relation.isIncoming ? `of ${relation.type}` : relation.toMany ? `[${relation.type}]` : relation.type;
+    const box = el("section", { class: "relation" },
+        el("h3", {}, direction, text(relation.name), el("span", { class: "note" }, shown(kind)),
+            el("span", { class: "note" }, count(relation.count))),
+        relation.entities.length ? list : el("p", { class: "null" }, "none"));
+    let next = relation.entities.length;
+    if (next >= relation.count) return box;
+    const more = el("button", {
+        onclick: async () => {
+            try {
+                const source = relation.isIncoming ? { of: relation.type } : {};
+                const page = await get("related", { type, row, relation: relation.name, from: next, ...source });
+                list.append(...page.entities.map((entity) => link(relation, entity)));
+                next += page.entities.length;
+                if (next >= page.count || page.entities.length === 0) more.remove();
+                else more.textContent = rest(page.count - next);
+            } catch (error) {
+                box.append(failure(error));
+            }
+        },
+    }, rest(relation.count - next));
+    box.append(more);
+    return box;
+}
+
+const rest = (number) => `More, of ${counted(number, "other")}`;
+
+function link(relation, entity) {
+    return el("li", {}, el("a", { href: place("entity", relation.type, entity.row) }, text(entity.label)),
+        entity.isStored ? null : el("span", { class: "note" }, "not stored"));
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all views use: elements, text that is shown as it is, values, numbers, and requests.
+
+/** Signs that can't be seen, or that turn the text around them. Those that join letters and emoji belong to words. */
+// eslint-disable-next-line no-control-regex
+const hidden = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u061C\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF]/g;
+
+/** Text of a store for people: hidden signs are spelt, so that what is there can be seen. */
+export function shown(text) {
+    return text.replace(hidden, (sign) => {
+        const code = sign.codePointAt(0);
+        if (code < 0x20) return String.fromCodePoint(0x2400 + code);
+        return `‹U+${code.toString(16).toUpperCase().padStart(4, "0")}›`;
+    });
+}
+
+/** Sets attributes, listeners (`onclick`) and children. Texts become text nodes, never markup. */
+function fill(element, attributes, children) {
+    for (const [name, value] of Object.entries(attributes ?? {})) {
+        if (value === undefined || value === null || value === false) continue;
+        if (typeof value === "function") element.addEventListener(name.slice(2), value);
+        else element.setAttribute(name, value === true ? "" : String(value));
+    }
+    element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+    return element;
+}
+
+export function el(name, attributes, ...children) {
+    return fill(document.createElement(name), attributes, children);
+}
+
+export function svg(name, attributes, ...children) {
+    return fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+}
+
+/** A text of the store, isolated from the direction of the text around it. */
+export function text(value) {
+    return el("bdi", {}, shown(value));
+}
+
+/** A value as the server sends it. */
+export function value(cell) {
+    if (cell === null) return el("span", { class: "null" }, "null");
+    if (cell === true || cell === false) return el("span", { class: "keyword" }, String(cell));
+    if (typeof cell === "string") return text(cell);
+    if (cell.n !== undefined) return el("span", { class: "number" }, cell.n);
+    if (cell.k === "missing") return el("span", { class: "null" }, "missing");
+    const isCut = cell.size !== undefined && (cell.k !== "data" || cell.size * 2 > cell.t.length);
+    const start = cell.k === "data" ? `0x${cell.t}` : cell.t;
+    return el("span", { class: cell.k }, text(isCut ? start + "…" : start),
+        isCut ? el("span", { class: "size" }, ` ${bytes(cell.size)}`) : null);
+}
+
+/** Whether a column of this type is aligned to the right. */
+export function isNumber(type) {
+    return /^(u?int\d+|float|double|decimal)\??$/.test(type);
+}
+
+export function count(number) {
+    return Number(number).toLocaleString("en").replaceAll(",", "\u202F");
+}
+
+export function counted(number, singular, plural = singular + "s") {
+    return `${count(number)} ${number === 1 ? singular : plural}`;
+}
+
+export function bytes(size) {
+    const units = ["bytes", "kB", "MB", "GB", "TB"];
+    let unit = 0;
+    while (size >= 1000 && unit < units.length - 1) { size /= 1000; unit += 1; }
+    return `${unit === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${units[unit]}`;
+}
+
+export function time(milliseconds) {
+    if (milliseconds < 1) return `${Math.round(milliseconds * 1000)} µs`;
+    return milliseconds < 1000 ? `${milliseconds.toFixed(1)} ms` : `${(milliseconds / 1000).toFixed(2)} s`;
+}
+
+/** A place within the page: `place("type", "City", {sort: "-name"})`. */
+export function place(...parts) {
+    const query = typeof parts.at(-1) === "object" ? parts.pop() : {};
+    const given = Object.entries(query).filter(([, value]) => value);
+    const path = "#/" + parts.map(encodeURIComponent).join("/");
+    return given.length ? `${path}?${new URLSearchParams(given)}` : path;
+}
+
+/** Asks the server. An answer that is an error is thrown with its message. */
+async function ask(path, options) {
+    let response;
+    try {
+        response = await fetch(path, options);
+    } catch (error) {
+        if (error.name === "AbortError") throw error;
+        throw new Error("The studio doesn't answer: it has been ended, perhaps.");
+    }
+    if (response.ok) return response.json();
+    const message = await response.text();
+    let reason = message;
+    try { reason = JSON.parse(message).error; } catch { /* A refusal is plain text. */ }
+    throw new Error(reason);
+}
+
+export function get(name, query = {}, options = {}) {
+    return ask(`api/${name}?${new URLSearchParams(query)}`, options);
+}
+
+export function post(name, body) {
+    return ask(`api/${name}`, {
+        method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+    });
+}
+
+export function failure(error) {
+    return el("pre", { class: "failure", role: "alert" }, shown(error.message));
+}
+
+/** Replaces what a container shows. Focus stays at its place, and what was opened stays open. */
+export function redraw(container, ...nodes) {
+    const focusable = "a, button, input, select, textarea, summary, [tabindex]";
+    const focus = [...container.querySelectorAll(focusable)].indexOf(document.activeElement);
+    const open = [...container.querySelectorAll("details")].map((details) => details.open);
+    container.replaceChildren(...nodes);
+    container.querySelectorAll("details").forEach((details, at) => { details.open = open[at] ?? false; });
+    if (focus >= 0) container.querySelectorAll(focusable)[focus]?.focus({ preventScroll: true });
+}
+
+/** A table with a head. Cells are nodes or texts; `numbers` has the columns that are aligned to the right. */
+export function table(label, heads, rows, numbers = []) {
+    const kind = (place) => (numbers.includes(place) ? "right" : null);
+    return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
+        el("table", {},
+            el("thead", {}, el("tr", {}, heads.map((head, at) => el("th", { scope: "col", class: kind(at) }, head)))),
+            el("tbody", {}, rows.map((row) =>
+                el("tr", {}, row.map((cell, at) => el("td", { class: kind(at) }, cell)))))));
+}
+
+/** A colour for the n-th of several things, for both light and dark pages. */
+export function colour(number) {
+    return `hsl(${(number * 137.5 + 95) % 360} 45% 60%)`;
+}
+
+/** What a tree of the file holds, by its name, and the type that it belongs to. */
+export function tree(name) {
+    const [kind, type, ...rest] = name.split(":");
+    const known = { e: "rows", i: "ids", l: "links", x: "index", u: "unique index", t: "full text" }[kind];
+    if (!known || type === undefined) return { type: "", label: name };
+    return { type, label: [known, ...rest].filter(Boolean).join(" ") };
+}

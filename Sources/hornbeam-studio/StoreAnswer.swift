@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store as a whole: types, counts, sizes of the file, indexes; and sizes by tree with their places in the file.
+
+import Hornbeam
+import HornbeamCommand
+import HornbeamPages
+import HornbeamTree
+
+struct StoreAnswer {
+    let reads: StoreReads
+
+    init(_ reads: StoreReads) { self.reads = reads }
+
+    /// What `hornbeam info` and `hornbeam schema` print.
+    func node() throws -> JSONNode {
+        try reads.read { core in
+            let transaction = core.transaction
+            let summary = try reads.options.summary(transaction) { reads.store.statistics }
+            return .object([
+                ("transaction", .count(transaction.version)), ("info", try JSONParser.parse(summary)),
+                ("schema", try JSONParser.parse(try reads.options.schema(transaction))),
+            ])
+        }
+    }
+}
+
+/// Reads the branches of all trees, and no leaf.
+struct SizesAnswer {
+    let reads: StoreReads
+    /// Parts of the file that the picture has.
+    private static let parts = 1_024
+
+    init(_ reads: StoreReads) { self.reads = reads }
+
+    /// The size of each tree's nodes, and for each part of the file the bytes that each tree has there.
+    func node() throws -> JSONNode {
+        try reads.read { core in
+            let transaction = core.transaction
+            let statistics = reads.store.statistics
+            let extent = max(1, statistics.fileBytes / UInt64(Self.parts) + 1)
+            let names = try transaction.treeNames()
+            var sizes: [JSONNode] = []
+            var parts: [[Int: UInt64]] = []
+            for (number, name) in names.enumerated() {
+                guard let tree = try transaction.tree(name) else { continue }
+                var bytes: UInt64 = 0
+                try transaction.forEachNode(tree) { position, size in
+                    bytes += size
+                    let part = Int(min(position / extent, UInt64(Self.parts)))
+                    while parts.count <= part { parts.append([:]) }
+                    parts[part][number, default: 0] += size
+                }
+                sizes.append(
+                    .object([
+                        ("name", .string(name)), ("number", .count(number)), ("size", .count(bytes)),
+                        ("entries", .count(try transaction.count(tree))),
+                    ]))
+            }
+            return .object([
+                ("transaction", .count(transaction.version)), ("fileSize", .count(statistics.fileBytes)),
+                ("usedSize", .count(statistics.usedBytes)), ("partSize", .count(extent)), ("trees", .array(sizes)),
+                ("parts", .array(parts.map(Self.part))),
+            ])
+        }
+    }
+
+    /// Pairs of a tree's number and its bytes.
+    private static func part(_ sizes: [Int: UInt64]) -> JSONNode {
+        .array(sizes.sorted { $0.key < $1.key }.map { .array([.count($0.key), .count($0.value)]) })
+    }
+}

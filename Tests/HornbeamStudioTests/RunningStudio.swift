@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// The built studio, started as a user would, and a small client that sends it what a browser would, or wouldn't.
+
+import Foundation
+import Glibc
+import HornbeamTestSupport
+import Testing
+
+/// A studio that is running; ended when the test releases it.
+final class RunningStudio: @unchecked Sendable {
+    let port: UInt16
+    /// The address that it has printed.
+    let address: String
+    let token: String
+    /// The folder of its pages, with slashes.
+    let folder: String
+    private let process = Process()
+
+    /// The binaries are beside the test bundle.
+    static let binaries = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+
+    init(_ file: String) throws {
+        let output = Pipe()
+        process.executableURL = Self.binaries.appendingPathComponent("hornbeam")
+        process.arguments = ["studio", file]
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        signal(SIGPIPE, SIG_IGN)
+        // A shell that runs the tests in the background has its children ignore Ctrl-C, and so would the studio.
+        signal(SIGINT, SIG_DFL)
+        try process.run()
+        var line: [UInt8] = []
+        var byte: UInt8 = 0
+        while read(output.fileHandleForReading.fileDescriptor, &byte, 1) == 1, byte != UInt8(ascii: "\n") {
+            line.append(byte)
+        }
+        address = String(decoding: line, as: UTF8.self)
+        let parts = try #require(address.wholeMatch(of: #/http://127\.0\.0\.1:(\d+)/\?token=([0-9a-f]{32})/#))
+        port = try #require(UInt16(parts.1))
+        token = String(parts.2)
+        let reply = try HTTPConnection(port).ask("GET /?token=\(token) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n")
+        folder = try #require(reply.headers["location"])
+    }
+
+    deinit { process.terminate() }
+
+    var processIdentifier: Int32 { process.processIdentifier }
+
+    /// The head of a request as the page sends it.
+    func head(_ name: String, method: String = "GET", host: String? = nil, more: [String] = []) -> String {
+        let lines =
+            [
+                "\(method) \(folder)\(name) HTTP/1.1", "Host: \(host ?? "127.0.0.1:\(port)")",
+                "Cookie: hornbeam=\(token)",
+            ]
+            + more
+        return lines.joined(separator: "\r\n") + "\r\n\r\n"
+    }
+
+    /// The answer to a request as the page sends it, on a connection of its own.
+    func get(_ name: String, more: [String] = []) throws -> HTTPReply {
+        try HTTPConnection(port).ask(head(name, more: more))
+    }
+
+    /// The JSON of an answer.
+    func json(_ name: String, _ query: [String: String] = [:]) throws -> [String: Any] {
+        try get(name + Self.query(query)).json()
+    }
+
+    /// The answer to a statement.
+    func run(_ statement: String, _ parameters: [String] = []) throws -> HTTPReply {
+        let body = try JSONSerialization.data(withJSONObject: ["statement": statement, "parameters": parameters])
+        let more = ["Content-Type: application/json", "Content-Length: \(body.count)"]
+        let head = head("api/statement", method: "POST", more: more)
+        return try HTTPConnection(port).ask(head + String(decoding: body, as: UTF8.self))
+    }
+
+    static func query(_ values: [String: String]) -> String {
+        if values.isEmpty { return "" }
+        var components = URLComponents()
+        components.queryItems = values.map { URLQueryItem(name: $0.key, value: $0.value) }
+        return "?" + (components.percentEncodedQuery ?? "").replacingOccurrences(of: "+", with: "%2B")
+    }
+
+    /// Sends Ctrl-C and returns the seconds until it has ended.
+    func interrupt() -> Double {
+        let start = ContinuousClock.now
+        Glibc.kill(process.processIdentifier, SIGINT)
+        process.waitUntilExit()
+        return Double((start.duration(to: .now)).components.seconds)
+    }
+}
+
+struct HTTPReply {
+    var status: Int
+    /// By lower-case names.
+    var headers: [String: String]
+    var body: [UInt8]
+
+    var text: String { String(decoding: body, as: UTF8.self) }
+
+    func json() throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: Data(body)) as? [String: Any], "\(text)")
+    }
+}
+
+/// A connection of a client.
+final class HTTPConnection {
+    struct Ended: Error {}
+
+    private let number: Int32
+    private var received: [UInt8] = []
+
+    init(_ port: UInt16) throws {
+        number = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let isConnected = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(number, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+        var limit = timeval(tv_sec: 60, tv_usec: 0)
+        setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        guard isConnected else { throw Ended() }
+    }
+
+    deinit { close(number) }
+
+    func send(_ text: String) {
+        let bytes = Array(text.utf8)
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                Glibc.send(number, $0.baseAddress.map { $0 + sent }, $0.count - sent, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return }
+            sent += count
+        }
+    }
+
+    /// Sends a request and returns its answer.
+    func ask(_ request: String) throws -> HTTPReply {
+        send(request)
+        return try reply()
+    }
+
+    /// The next answer.
+    func reply() throws -> HTTPReply {
+        let lines = String(decoding: try read(through: "\r\n\r\n"), as: UTF8.self).components(separatedBy: "\r\n")
+        let status = try #require(lines[0].split(separator: " ").dropFirst().first.flatMap { Int($0) })
+        var headers: [String: String] = [:]
+        for line in lines.dropFirst() {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            headers[line[..<colon].lowercased()] = line[line.index(after: colon)...].trimmingCharacters(
+                in: .whitespaces)
+        }
+        let size = headers["content-length"].flatMap { Int($0) } ?? 0
+        while received.count < size { try receive() }
+        defer { received.removeFirst(size) }
+        return HTTPReply(status: status, headers: headers, body: Array(received[..<size]))
+    }
+
+    /// Reads up to the end of a text and takes it away.
+    func read(through end: String) throws -> [UInt8] {
+        let end = Array(end.utf8)
+        while true {
+            if let range = received.firstRange(of: end) {
+                defer { received.removeFirst(range.upperBound) }
+                return Array(received[..<range.upperBound])
+            }
+            try receive()
+        }
+    }
+
+    private func receive() throws {
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        let count = recv(number, &bytes, bytes.count, 0)
+        guard count > 0 else { throw Ended() }
+        received += bytes[..<count]
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store of cities, countries and remarks, made by the command.
+
+import Foundation
+import HornbeamTestSupport
+import Testing
+
+final class StudioStore: Sendable {
+    let folder: TemporaryFolder
+    var file: String { folder.path("store.hornbeam") }
+    static let cities = 2_500
+    /// Values that a page must show as they are.
+    static let hostile = ["<script>document.title='owned'</script>", "\u{202E}txt.exe", "a\u{0}b", "\"'><img src=x>"]
+    static let longText = 10_000_000
+
+    static let schema = #"""
+        {"entities": [
+          {"name": "Country",
+           "columns": [{"name": "id", "type": "string"}, {"name": "name", "type": "string"}],
+           "relations": [{"name": "cities", "target": "City", "toMany": true, "inverse": "country"}]},
+          {"name": "City",
+           "columns": [{"name": "id", "type": "int64"}, {"name": "name", "type": "string"},
+                       {"name": "size", "type": "int64"}, {"name": "note", "type": "string?"}],
+           "indexes": [{"name": "byName", "components": ["name"]},
+                       {"name": "search", "kind": "text", "components": ["name", "note"]}],
+           "relations": [{"name": "country", "target": "Country", "toMany": false, "inverse": "cities"},
+                         {"name": "twin", "target": "City", "toMany": false}]}
+        ]}
+        """#
+
+    init() throws {
+        folder = try TemporaryFolder()
+        try Self.run(["schema", "apply", file, try folder.write("schema.json", Self.schema)])
+        let countries = "{\"id\":\"no\",\"name\":\"Norway\"}\n{\"id\":\"se\",\"name\":\"Sweden\"}\n"
+        try Self.run(["import", file, "Country", try folder.write("countries.jsonl", countries)])
+        var lines = ""
+        for number in 1...Self.cities {
+            let twin = number > 1 ? ",\"twin\":1" : ""
+            lines += "{\"id\":\(number),\"name\":\"City \(Self.cities - number)\",\"size\":\(number * 37 % 1_000),"
+            lines += "\"note\":null,\"country\":\"\(number % 2 == 0 ? "no" : "se")\"\(twin)}\n"
+        }
+        for (number, text) in (Self.hostile + [String(repeating: "long ", count: Self.longText / 5)]).enumerated() {
+            let note = String(decoding: try JSONEncoder().encode(text), as: UTF8.self)
+            let name = number < Self.hostile.count ? note : "\"Long\""
+            lines += "{\"id\":\(10_000 + number),\"name\":\(name),\"size\":0,\"note\":\(note)}\n"
+        }
+        try Self.run(["import", file, "City", try folder.write("cities.jsonl", lines)])
+    }
+
+    private static func run(_ words: [String]) throws {
+        let process = Process()
+        process.executableURL = RunningStudio.binaries.appendingPathComponent("hornbeam")
+        process.arguments = words + ["--quiet"]
+        try process.run()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0)
+    }
+}
