@@ -12,7 +12,10 @@ demo: deps
 	Scripts/make-demo-data.sh data/debian
 	$(SWIFT) build -c release --product debian-catalogue
 	$(SWIFT) build -c release --product hornbeam
+	$(SWIFT) build -c release --product hornbeam-studio
 	.build/release/debian-catalogue demo data/debian data/catalogue.hornbeam
+	@echo
+	@echo "Look at it in a browser: .build/release/hornbeam studio data/catalogue.hornbeam"
 
 # The catalogue mirrored into a PostgreSQL server of the demo's own.
 demo-mirror: demo
@@ -34,6 +37,8 @@ test: deps lint
 	Scripts/install.sh .build/c-interface/prefix
 	PREFIX=$(CURDIR)/.build/c-interface/prefix Scripts/test-c-interface.sh
 	PREFIX=$(CURDIR)/.build/c-interface/prefix Scripts/test-outside.sh
+	Scripts/install-dependencies.sh studio
+	Scripts/test-studio.sh .build/debug
 
 # The guides and the public API as a static site in .build/docs.
 docs: deps
