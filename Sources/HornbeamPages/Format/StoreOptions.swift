@@ -54,6 +54,8 @@ package struct StoreOptions: Sendable {
 
     /// The key of an encrypted store; nil for any other. Its pages are read by system calls.
     package var encryption: (any StoreEncryption)?
+    /// Takes the events of the store; nil if nobody wants them.
+    package var events: StoreEvent.Handler?
     /// `access` as it is: encrypted pages can't be mapped.
     var usedAccess: PageAccess { encryption == nil ? access : .read }
 

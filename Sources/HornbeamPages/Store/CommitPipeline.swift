@@ -43,6 +43,7 @@ final class PendingCommit: @unchecked Sendable {
 final class CommitPipeline: @unchecked Sendable {
     // Sendable: everything variable is guarded by `monitor`.
     private let file: any StoreFile
+    private let events: StoreEvent.Handler?
     private let monitor = Monitor()
     /// Used only by the thread that flushes.
     private let witness: WitnessWriter
@@ -70,8 +71,9 @@ final class CommitPipeline: @unchecked Sendable {
     /// lock held, in commit order.
     typealias Show = (PublishedState?, Bool) -> Void
 
-    init(file: any StoreFile, cipher: (any PageCipher)?) {
+    init(file: any StoreFile, cipher: (any PageCipher)?, events: StoreEvent.Handler?) {
         self.file = file
+        self.events = events
         witness = WitnessWriter(cipher)
     }
 
@@ -264,8 +266,11 @@ final class CommitPipeline: @unchecked Sendable {
         }
     }
 
-    private func failLocked(_ cause: StorageError) {
-        if failure == nil { failure = cause }
+    private func failLocked(_ cause: StorageError, isClosing: Bool = false) {
+        if failure == nil {
+            failure = cause
+            if !isClosing { events?(.failed(cause)) }
+        }
         for commit in pending { commit.outcome = .failure(.failed(cause: failure ?? cause)) }
         pending.removeAll()
     }
@@ -278,7 +283,7 @@ final class CommitPipeline: @unchecked Sendable {
     func close() {
         monitor.locked {
             while isFlushing { monitor.wait() }
-            failLocked(.invalid("the store is closed"))
+            failLocked(.invalid("the store is closed"), isClosing: true)
         }
     }
 

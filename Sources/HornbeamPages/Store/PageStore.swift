@@ -75,7 +75,7 @@ package final class PageStore: @unchecked Sendable {
         self.follower = follower
         self.options = options
         self.side = side
-        pipeline = CommitPipeline(file: file, cipher: side.verification.cipher)
+        pipeline = CommitPipeline(file: file, cipher: side.verification.cipher, events: options.events)
         verification = side.verification
         cache = side.verification.cache
         reserve = side.verification.reserve

@@ -78,6 +78,7 @@ extension TreeWriting {
             // The thread is to end.
             return
         } catch {
+            pages.options.events?(.shrinkingFailed(error))
             pages.noteShrunk(from: limit, to: nil)
         }
     }

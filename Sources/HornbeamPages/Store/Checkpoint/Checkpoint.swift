@@ -72,16 +72,26 @@ extension PageStore {
     /// In the turn, after a commit, which must not fail any more. After an error the journal stays as it is until the
     /// next commit.
     func checkpointNow(journal: RingChange) {
-        guard let run = try? beginCheckpoint(journal: journal) else { return }
+        guard let run = tryToBegin(journal) else { return }
         run.write(to: self)
         _ = concludeRun()
+    }
+
+    /// In the turn: begins a checkpoint whose failure nobody waits for. Returns nil if the file has the newest state.
+    private func tryToBegin(_ journal: RingChange = .keep) -> CheckpointRun? {
+        do throws(StorageError) {
+            return try beginCheckpoint(journal: journal)
+        } catch {
+            options.events?(.checkpointFailed(error))
+            return nil
+        }
     }
 
     /// For the background thread: a failure is retried on the next occasion. `isIdle`: because commits rest.
     package func checkpointInBackground(isIdle: Bool = false) {
         worker.beginWork()
         defer { worker.endWork() }
-        let begun = inThreadsTurn { (try? checkUsable()) == nil ? nil : try? beginCheckpoint() }
+        let begun = inThreadsTurn { (try? checkUsable()) == nil ? nil : tryToBegin() }
         guard case let begun?? = begun else { return }
         begun.write(to: self)
         // If the thread ends meanwhile, the next caller that needs the checkpoint's end ends it.
@@ -186,6 +196,7 @@ extension PageStore {
         case .durable:
             side.run = nil
             advance(run)
+            options.events?(run.event)
             return nil
         case .half(let error):
             // Slot 1 doesn't lead to commits beyond it: without a journal there are none until it does.
@@ -196,6 +207,7 @@ extension PageStore {
             run.plan.undo(side)
             side.unpin(run.state.transaction)
             noteStatistics()
+            options.events?(.checkpointFailed(error))
             return error
         case .failed(let error):
             side.run = nil

@@ -22,6 +22,7 @@ final class CheckpointRun: @unchecked Sendable {
     let faults: Int
     let rewrites: Bool
     private let cipher: (any PageCipher)?
+    private let began = ContinuousClock.now
 
     private let monitor = Monitor()
     private var result: Outcome?
@@ -66,6 +67,13 @@ final class CheckpointRun: @unchecked Sendable {
                 monitor.wait()
             }
         }
+    }
+
+    /// The event of a run that is durable.
+    var event: StoreEvent {
+        .checkpointed(
+            transaction: state.transaction, pageBytes: allDirtyBytes,
+            journalBytes: ringUse << FileFormat.sectorShift, duration: began.duration(to: .now))
     }
 
     var isWritten: Bool { monitor.locked { result != nil } }

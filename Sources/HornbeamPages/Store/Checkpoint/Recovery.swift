@@ -40,6 +40,7 @@ extension PageStore {
         } catch .failed(let cause) {
             throw cause
         }
+        options.events?(.recovered(commits: chain.count, transaction: side.tip.transaction))
     }
 
     /// Whether the journal holds commits beyond the checkpoint, so that a reader can't use the header alone.

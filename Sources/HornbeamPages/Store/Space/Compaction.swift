@@ -165,6 +165,7 @@ extension PageStore {
         verification.noteFileSize(sectors: sectors)
         try file.shrink(to: sectors << FileFormat.sectorShift)
         noteStatistics()
+        options.events?(.shrunk(from: former << FileFormat.sectorShift, to: sectors << FileFormat.sectorShift))
         return sectors
     }
 
