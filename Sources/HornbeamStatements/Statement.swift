@@ -24,7 +24,10 @@ public struct Statement: Sendable {
         in core: StoreTransaction, _ parameters: StatementParameters, mayStop: Bool = false,
         _ body: (ResultRow) throws -> Bool
     ) throws {
+        let watched = core.watchOfQueries?.begin(.statement, text)
+        defer { withExtendedLifetime(watched) {} }
         let plan = try SelectPlan(tree, text, core, parameters, mayStop: mayStop)
+        watched?.report.plan = { try? plan.explanation(tree, core) }
         if tree.isExplained {
             let columns = ResultColumns(["plan"])
             for line in try plan.explanation(tree, core).split(separator: "\n") {

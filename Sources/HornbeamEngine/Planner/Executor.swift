@@ -24,17 +24,28 @@ package final class Executor {
     private let covered: CoveredRow?
     /// Counts the work of each step; nearly always nil.
     private let tally: PlanTally?
+    /// Ends with the executor; nearly always nil.
+    private let watched: WatchedQuery?
 
     package convenience init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
-        try self.init(try Planner(query, store), store)
+        guard let watched = store.watched(query) else {
+            try self.init(try Planner(query, store), store)
+            return
+        }
+        let tally = PlanTally()
+        watched.report.rows = { (tally.rows, tally.passed) }
+        try self.init(try Planner(query, store), store, tally: tally, watched: watched)
     }
 
     /// Takes the planner, not its plan, which would be copied.
-    package init(_ planner: consuming Planner, _ store: EntityStore, tally: PlanTally? = nil) throws {
+    package init(
+        _ planner: consuming Planner, _ store: EntityStore, tally: PlanTally? = nil, watched: WatchedQuery? = nil
+    ) throws {
         plan = try planner.plan()
         planner.texts?.noteTests(in: store)
         self.store = store
         self.tally = tally
+        self.watched = watched
         if plan.covering != .no, case .index(let match, _) = plan.path {
             covered = CoveredRow(match.index, store.type, plan.covering)
         } else {

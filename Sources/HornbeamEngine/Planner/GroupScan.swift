@@ -219,6 +219,8 @@ extension EntityStore {
         _ body: (RowReader, EqualRows) throws -> Void
     ) throws {
         let needs = query.needs
+        let watched = watched(query)
+        defer { withExtendedLifetime(watched) {} }
         let planner = try Planner(query, self)
         if let scan = try planner.groupScan() {
             return try scan.run(atMost: scan.isAscending(columns) ? limit : nil, body)

@@ -77,3 +77,22 @@ extension StoreTransaction {
         try Planner(query, try store(query.type)).explanation()
     }
 }
+
+extension EntityStore {
+    /// Begins a query for the watch over the transaction's queries. Returns nil if there is none.
+    @inline(__always)
+    func watched(_ query: borrowing EntityQuery) -> WatchedQuery? {
+        guard let watch = queryWatch else { return nil }
+        return watched(copy query, by: watch)
+    }
+
+    @inline(never)
+    private func watched(_ query: EntityQuery, by watch: QueryWatch) -> WatchedQuery? {
+        let watched = watch.begin(.query, type.name)
+        // With the core, which the store doesn't keep.
+        watched?.report.plan = { [core] in
+            withExtendedLifetime(core) { try? Planner(query, self).explanation().description }
+        }
+        return watched
+    }
+}

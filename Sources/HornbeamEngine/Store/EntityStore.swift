@@ -36,6 +36,8 @@ package final class EntityStore {
     private let capture: RowCapture?
     /// The registered indexes of the type, nil if it has none, as in a read.
     private let registered: TypeIndexes?
+    /// The watch over the transaction's queries, nearly always nil. Here too: each query looks at it.
+    let queryWatch: QueryWatch?
     /// Whether these are the rows of a registered index. Rows of entities have other columns and other indexes.
     let isTable: Bool
     /// Registered indexes that were asked for, with the state that they are good in.
@@ -57,6 +59,7 @@ package final class EntityStore {
         self.core = core
         transaction = core.transaction
         capture = core.capture
+        queryWatch = core.queryWatch
         registered = transaction.isWritable ? core.registered?.indexes(of: type.name) : nil
         textWriters = type.textIndexes.map { _ in nil }
     }

@@ -41,6 +41,8 @@ package final class StoreTransaction {
     @exclusivity(unchecked) private var askedIndexes: [(registration: IndexRegistration, trees: IndexTrees)] = []
     /// The watch of the innermost bulk change that is running; nil if there is none.
     @exclusivity(unchecked) package var watch: RowWatch?
+    /// The watch over the queries; nil if nobody watches them.
+    @exclusivity(unchecked) private(set) var queryWatch: QueryWatch?
     /// The required relations to check at the commit, nil if a write may leave entities without them.
     private(set) var required: RequiredRelations?
     /// Number of times that the schema was changed.
@@ -64,6 +66,7 @@ package final class StoreTransaction {
     package var saves: Int { counts.saves }
     package var yields: Int { counts.yields }
     package var canBeginAgain: Bool { !hasGathered }
+    package var watchOfQueries: QueryWatch? { queryWatch }
 
     package convenience init(
         _ transaction: Transaction, schema: Schema, linkLimits: EdgeTrees.Limits = EdgeTrees.Limits()
@@ -93,6 +96,9 @@ package final class StoreTransaction {
         givenIndexes = registered
         self.planned = planned
     }
+
+    /// Has the queries of the transaction watched. Before a store is asked for.
+    package func watchQueries(by watch: QueryWatch?) { queryWatch = watch }
 
     /// Resumes a read that was suspended. If it sees another state now, search caches are released: the read may never
     /// search again, and an index's tables are large.
