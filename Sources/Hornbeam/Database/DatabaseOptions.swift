@@ -77,6 +77,7 @@ extension Database {
     public struct Statistics: Sendable {
         private let engine: PageStatistics
 
+        /// The size of the file.
         public var fileBytes: UInt64 { engine.fileBytes }
         /// The part of the file that holds data.
         public var usedBytes: UInt64 { engine.usedBytes }
@@ -85,7 +86,13 @@ extension Database {
         /// The part of it that only snapshots hold: running reads and long-lived ones, those of other processes too. It
         /// is 0 for a read-only database, which doesn't know it.
         public var snapshotBytes: UInt64 { engine.snapshotBytes }
+        /// Number of states before the newest one that reads of this process hold, long-lived ones too.
+        public var olderStates: Int { engine.olderSnapshots }
+        /// The part of the journal that was written since the last checkpoint. A recovery reads it.
         public var journalBytes: UInt64 { engine.journalBytes }
+        /// The size of the journal. From half of it on a checkpoint is due.
+        public var journalCapacityBytes: UInt64 { engine.journalCapacityBytes }
+        /// The size of a node page.
         public var pageSize: Int { engine.pageSize }
         /// Number of the newest committed transaction.
         public var transaction: UInt64 { engine.transaction }
@@ -108,8 +115,11 @@ extension Database {
         /// The memory that the cache may use, and the memory that it uses.
         public var budgetBytes: UInt64 { engine.budgetBytes }
         public var residentBytes: UInt64 { engine.residentBytes }
+        /// Number of pages that were found in the cache since the database was opened.
         public var hits: UInt64 { engine.hits }
+        /// Number of pages that were read into it.
         public var misses: UInt64 { engine.misses }
+        /// Number of pages that made room for others.
         public var evictions: UInt64 { engine.evictions }
         /// The part that open read transactions hold together.
         public var readers: CacheHolders { CacheHolders(engine: engine.readers) }
