@@ -28,6 +28,8 @@ public final class Database: Sendable {
     let builds = IndexBuilds()
     /// Whether the file is open for reading alone.
     package var isReadOnly: Bool { followedVersion != nil }
+    /// The watch over transactions and queries; nil if the options ask for neither a log nor spans.
+    let watch: OperationWatch?
     /// Transactions of reads that have ended, kept for later reads.
     private let idle = IdleReads<TypedTransaction>()
     // Asynchronous transactions run here, so that a waiting writer never holds up a thread of the cooperative pool.
@@ -82,10 +84,20 @@ public final class Database: Sendable {
         for index in indexes { try index.registration.check() }
         // Recovery needs them to compute the reduced values in branches.
         let reductions = indexes.compactMap(\.registration.reduction)
-        try self.init(opening, requiresRelations: options.requiresRelations) { () throws(StorageError) in
-            try TreeStore.open(at: path, options: try options.engine, reductions: reductions)
+        let (watch, began) = (OperationWatch(options, path), ContinuousClock.now)
+        do {
+            try self.init(opening, requiresRelations: options.requiresRelations, watch: watch) {
+                () throws(StorageError) in
+                var engine = try options.engine
+                engine.events = watch?.events
+                return try TreeStore.open(at: path, options: engine, reductions: reductions)
+            }
+            try register(indexes, progress)
+        } catch {
+            watch?.note(error, during: "opening \(path)")
+            throw error
         }
-        try register(indexes, progress)
+        watch?.noteOpening(statistics, began.duration(to: .now))
     }
 
     /// Registers the indexes that the database is opened with. Closes the database if one of them can't be registered.
@@ -129,24 +141,27 @@ public final class Database: Sendable {
     }
 
     init(
-        _ opening: SchemaOpening, requiresRelations: Bool = false, open: () throws(StorageError) -> TreeStore
+        _ opening: SchemaOpening, requiresRelations: Bool = false, watch: OperationWatch? = nil,
+        open: () throws(StorageError) -> TreeStore
     ) throws {
         do {
             try opening.keepsDeleted.check()
             let store = try open()
             do {
-                (schema, followedVersion) = try opening.run(in: store)
+                (schema, followedVersion) = try opening.run(in: store, watch)
             } catch {
                 // The error to report is that of the schema, not of a close that follows it.
                 try? store.close()
                 throw error
             }
             self.store = store
+            self.watch = watch
             models = opening.models
             self.requiresRelations = requiresRelations
             deletedRetention = opening.keepsDeleted
             deletedPurge = opening.keepsDeleted.duration.map { DeletedPurge(after: $0, models: opening.models) }
             registry = Mutex(schema.registered ?? RegisteredIndexes(stored: []))
+            watch?.attach(store, longReads)
         } catch let error as StorageError {
             throw HornbeamError(error)
         }
@@ -160,13 +175,21 @@ public final class Database: Sendable {
 
     /// Runs `body` in a frozen view of the newest committed state.
     public func read<Result>(_ body: (Context) throws -> Result) throws -> Result {
-        try read(endingBy: nil, body)
+        if let watch { return try read(watchedBy: watch, body) }
+        return try read(endingBy: nil, watched: nil, body)
     }
 
-    /// - Parameter interruption: once it is set, the read throws when it continues.
+    @inline(never)
+    private func read<Result>(watchedBy watch: OperationWatch, _ body: (Context) throws -> Result) throws -> Result {
+        try watch.transaction(.read) { try read(endingBy: nil, watched: $0, body) }
+    }
+
+    /// - Parameters:
+    ///   - interruption: once it is set, the read throws when it continues.
+    ///   - watched: gets the read's queries.
     @inline(__always)
     private func read<Result>(
-        endingBy interruption: Interruption?, _ body: (Context) throws -> Result
+        endingBy interruption: Interruption?, watched: WatchedTransaction?, _ body: (Context) throws -> Result
     ) throws -> Result {
         do {
             var session = try beginRead()
@@ -174,6 +197,7 @@ public final class Database: Sendable {
             session.owner = ThreadNumber.current
             if let interruption { try session.core.transaction.interruption = interruption }
             defer { if interruption != nil { session.forgetInterruption() } }
+            if let watched { try session.core.watchOfQueries?.tell(watched.beginQuery) }
             try checkVersion(session)
             let result = try body(Context(session))
             try session.checkIsWhole()
@@ -185,11 +209,17 @@ public final class Database: Sendable {
 
     private func beginRead() throws(StorageError) -> TypedTransaction {
         guard let session = idle.take() else {
-            return TypedTransaction(
-                StoreTransaction(try store.beginRead(), schema: schema, planned: planned), models: models)
+            return TypedTransaction(try beginWatchedRead(), models: models)
         }
         try session.resume()
         return session
+    }
+
+    /// A read whose queries are watched, as those of no transaction, if transactions are watched.
+    private func beginWatchedRead() throws(StorageError) -> StoreTransaction {
+        let core = StoreTransaction(try store.beginRead(), schema: schema, planned: planned)
+        if let watch { core.watchQueries(by: QueryWatch(watch.beginQuery)) }
+        return core
     }
 
     /// Throws if another process has changed the schema since: rows would be read by columns they don't have.
@@ -226,9 +256,16 @@ public final class Database: Sendable {
         _ durability: Durability?, telling tell: ((StoreChanges) -> Void)? = nil,
         _ body: (inout Context) throws -> Result
     ) throws -> Result {
-        let (result, commit) = try begin(durability, telling: tell, body)
-        try finish(commit)
-        return result
+        guard let watch else {
+            let (result, commit) = try begin(durability, telling: tell, body)
+            try finish(commit)
+            return result
+        }
+        return try watch.transaction(.write) { watched in
+            let (result, commit) = try begin(durability, watched: watched, telling: tell, body)
+            try finish(commit)
+            return result
+        }
     }
 
     /// Waits until the commit is durable and visible, and notifies the observers.
@@ -260,11 +297,12 @@ public final class Database: Sendable {
 
     /// Runs `body` and commits, but for the wait until the commit is durable.
     private func begin<Result>(
-        _ durability: Durability?, telling tell: ((StoreChanges) -> Void)? = nil,
+        _ durability: Durability?, watched: WatchedTransaction? = nil, telling tell: ((StoreChanges) -> Void)? = nil,
         _ body: (inout Context) throws -> Result
     ) throws -> (Result, CommitInFlight) {
         do {
             let transaction = try store.beginWrite()
+            watched?.noteTurn()
             if let durability { transaction.durability = durability.engine }
             let isWatched = live.isWatched
             let hooks = middleware.all
@@ -274,6 +312,7 @@ public final class Database: Sendable {
                 isWatched || keepsAll || logged != nil
                 ? RowCapture(isObserved: isWatched, keepsAll: keepsAll, logging: logged) : nil
             let core = StoreTransaction(transaction, schema: schema, capture: capture, registered: registered)
+            if let watched { core.watchQueries(by: QueryWatch(watched.beginQuery)) }
             if requiresRelations { core.requireRelations() }
             let session = TypedTransaction(
                 core, models: models, keepsDeleted: deletedRetention != .never)
@@ -289,6 +328,7 @@ public final class Database: Sendable {
                     }
                     tell?(try StoreChanges(capture, in: core))
                 }
+                watched?.noteCommit()
                 let commit = try core.beginCommit { if isWatched { live.enter($0) } }
                 if let purged { deletedPurge?.proceed(to: purged) }
                 return (result, commit)
@@ -309,11 +349,11 @@ public final class Database: Sendable {
     public func read<Result: Sendable>(
         _ body: @escaping @Sendable (Context) throws -> Result
     ) async throws -> Result {
-        try await inTurn(of: readers) { continuation, interruption in
+        try await inTurn(of: readers, .read) { continuation, interruption, watched in
             continuation.resume(
                 with: Swift.Result {
                     do {
-                        return try self.read(endingBy: interruption, body)
+                        return try self.read(endingBy: interruption, watched: watched, body)
                     } catch let error as HornbeamError where error.code == .cancelled {
                         throw CancellationError()
                     }
@@ -359,14 +399,16 @@ public final class Database: Sendable {
 
     /// Runs work that begins write transactions of its own, in the order of asynchronous writes.
     func inWriterQueue(_ body: @escaping @Sendable (Database) throws -> Void) async throws {
-        try await inTurn(of: writer) { continuation, _ in continuation.resume(with: Swift.Result { try body(self) }) }
+        try await inTurn(of: writer, nil) { continuation, _, _ in
+            continuation.resume(with: Swift.Result { try body(self) })
+        }
     }
 
     private func enqueue<Result: Sendable>(
         _ durability: Durability?, _ body: @escaping @Sendable (inout Context) throws -> Result
     ) async throws -> Result {
-        try await inTurn(of: writer) { continuation, _ in
-            self.commit(continuation) { try self.begin(durability, body) }
+        try await inTurn(of: writer, .write) { continuation, _, watched in
+            self.commit(continuation) { try self.begin(durability, watched: watched, body) }
         }
     }
 
@@ -374,10 +416,10 @@ public final class Database: Sendable {
     func enqueueTelling<Result: Sendable>(
         _ body: @escaping @Sendable (inout Context) throws -> Result
     ) async throws -> (Result, StoreChanges?) {
-        try await inTurn(of: writer) { continuation, _ in
+        try await inTurn(of: writer, .write) { continuation, _, watched in
             self.commit(continuation) {
                 var changes: StoreChanges?
-                let (result, commit) = try self.begin(nil, telling: { changes = $0 }, body)
+                let (result, commit) = try self.begin(nil, watched: watched, telling: { changes = $0 }, body)
                 return ((result, changes), commit)
             }
         }
@@ -404,19 +446,27 @@ public final class Database: Sendable {
     /// Runs `body` when its turn on the queue comes, unless the task has been cancelled by then. `body` resumes the
     /// continuation that it is given. Its second argument is set when the task is cancelled later.
     private func inTurn<Result: Sendable>(
-        of queue: DispatchQueue,
-        _ body: @escaping @Sendable (CheckedContinuation<Result, any Error>, Interruption) -> Void
+        of queue: DispatchQueue, _ kind: Span.Kind?,
+        _ body: @escaping @Sendable (CheckedContinuation<Result, any Error>, Interruption, WatchedTransaction?) -> Void
     ) async throws -> Result {
         let interruption = Interruption()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                queue.async {
-                    guard !interruption.isSet else { return continuation.resume(throwing: CancellationError()) }
-                    body(continuation, interruption)
+        let watched = kind.flatMap { watch?.begin($0) }
+        do {
+            let result: Result = try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    queue.async {
+                        guard !interruption.isSet else { return continuation.resume(throwing: CancellationError()) }
+                        body(continuation, interruption, watched)
+                    }
                 }
+            } onCancel: {
+                interruption.set()
             }
-        } onCancel: {
-            interruption.set()
+            watched?.end(nil)
+            return result
+        } catch {
+            watched?.end(error)
+            throw error
         }
     }
 
@@ -425,7 +475,7 @@ public final class Database: Sendable {
     /// Runs `body` in a read of its own that records the trees it reads.
     func look<Result>(_ body: (LiveView) throws -> Result) throws -> Result {
         do {
-            let core = StoreTransaction(try store.beginRead(), schema: schema, planned: planned)
+            let core = try beginWatchedRead()
             let session = TypedTransaction(core, models: models)
             defer { session.end() }
             live.figures.noteLook()
@@ -440,7 +490,7 @@ public final class Database: Sendable {
     /// Begins a read of the newest state. The caller must end it.
     func beginLongRead() throws -> TypedTransaction {
         do {
-            let core = StoreTransaction(try store.beginRead(), schema: schema, planned: planned)
+            let core = try beginWatchedRead()
             let session = TypedTransaction(core, models: models)
             do {
                 try checkVersion(session)
@@ -472,6 +522,9 @@ public final class Database: Sendable {
     public func close() throws {
         // Inside a write none can end, and nothing can be closed.
         builds.stopAll(waiting: !store.isWriting)
+        // A read of the log's handler would keep the store open.
+        drainLog()
+        defer { drainLog() }
         // While no observer reads. Such a read would be a transaction that isn't listed.
         try live.queue.sync {
             for read in longReads.all where read.isObservers { read.expire() }
@@ -481,7 +534,15 @@ public final class Database: Sendable {
                 throw error
             }
             live.finishAll()
+            watch?.noteClosing()
         }
+    }
+
+    /// Waits until the log's handler has had all entries. It may wait for a write of this thread, and a forked child
+    /// has no thread for it: then nothing is waited for.
+    private func drainLog() {
+        guard let watch, !store.isWriting, (try? store.checkProcess()) != nil else { return }
+        watch.drain()
     }
 
     /// Verifies everything, from pages up to relations and indexes. Calls `report` for each problem. Returns true if

@@ -48,6 +48,10 @@ extension Database {
         /// The key of an encrypted file: a new file is encrypted with it, and an existing one must be. Nil for a file
         /// that isn't encrypted. Has no effect in memory.
         public var encryption: Encryption?
+        /// Reports what happens to the database; nil for no log.
+        public var log: Log?
+        /// Takes the beginnings and ends of transactions and queries; nil for none.
+        public var spans: SpanHandler?
 
         public init() {}
 

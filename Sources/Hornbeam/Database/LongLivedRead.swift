@@ -23,6 +23,8 @@ public final class LongLivedRead: Sendable {
         var version: UInt64 = 0
         var began = ContinuousClock.now
         var hasExpired = false
+        /// Whether the log has its age.
+        var isLogged = false
         /// Whether the timer runs that ends it: one for all its states.
         var hasTimer = false
         /// Numbers the states it has been at, so that a state's end by age isn't another one's.
@@ -125,6 +127,16 @@ public final class LongLivedRead: Sendable {
     /// Whether its age has ended it.
     public var hasExpired: Bool { held.withLock { $0.hasExpired } }
 
+    /// The age of a state that is as old as `bound` or older, for the log. Returns nil if the log has it already.
+    func ageToLog(from bound: Duration) -> Duration? {
+        held.withLock { held in
+            let age = held.began.duration(to: .now)
+            guard held.session != nil, !held.isLogged, age >= bound else { return nil }
+            held.isLogged = true
+            return age
+        }
+    }
+
     // MARK: - Turns
 
     private func takeTurn() throws(HornbeamError) {
@@ -172,6 +184,7 @@ public final class LongLivedRead: Sendable {
             held.version = version
             held.began = .now
             held.hasExpired = false
+            held.isLogged = false
             held.generation += 1
             defer { held.hasTimer = maximumAge != nil }
             return held.hasTimer

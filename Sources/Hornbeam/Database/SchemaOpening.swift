@@ -25,7 +25,7 @@ package struct SchemaOpening {
     }
 
     /// - Returns: the schema, and its version if another process may change it under us.
-    func run(in store: TreeStore) throws -> (Schema, UInt64?) {
+    func run(in store: TreeStore, _ watch: OperationWatch? = nil) throws -> (Schema, UInt64?) {
         try checkNames()
         let read = try store.beginRead()
         let fitting: Schema?
@@ -47,10 +47,16 @@ package struct SchemaOpening {
                 "the file is open read-only and doesn't fit the models, it lacks \(Self.first(lacks)): open it once "
                     + "for writing")
         }
+        let began = ContinuousClock.now
+        watch?.note(
+            .info, .migrationBegan,
+            "the file is changed to fit the models"
+                + (lacks.isEmpty ? "" : ", it lacks \(Self.first(lacks))"))
         let write = try store.beginWrite()
         do {
             let schema = try update(in: write)
             try write.commit()
+            watch?.noteMigration(began.duration(to: .now))
             return (schema, nil)
         } catch {
             write.abort()

@@ -33,11 +33,13 @@ extension Database {
             try admit(registration)
             if isReadOnly { return try registerReadOnly(registration, onDrift: onDrift) }
             let transaction = try store.beginWrite()
+            let began = ContinuousClock.now
             do {
                 let work = IndexRegistering(
                     registration: registration, transaction: transaction, schema: schema, progress: progress)
                 let needed = try work.work()
                 var kind = isRebuilt ? .building : needed
+                if kind == .building { watch?.noteBuild(of: registration) }
                 var (stored, maintained) = try work.run(kind)
                 if onDrift != .ignore, kind != .building, let drift = try work.drift(of: maintained) {
                     guard onDrift == .rebuild else { throw drift }
@@ -50,6 +52,7 @@ extension Database {
                 try commit(transaction) { registered in
                     (hasBuild ? registered : registered.removing(buildOf: stored.name)).adding(stored, maintained)
                 }
+                if kind == .building { watch?.noteBuild(of: registration, after: began.duration(to: .now)) }
             } catch {
                 transaction.abort()
                 throw error
@@ -190,11 +193,15 @@ extension Database {
     }
 
     /// Converts the engine's errors to those of the typed API. Others are passed on.
-    package func indexing<Result>(_ body: () throws -> Result) throws -> Result {
+    /// - Parameter operation: the function that does it, for the log.
+    package func indexing<Result>(
+        _ operation: StaticString = #function, _ body: () throws -> Result
+    ) throws -> Result {
         do {
             return try body()
-        } catch let error as StorageError {
-            throw HornbeamError(error)
+        } catch {
+            watch?.note(error, during: "\(operation)")
+            throw HornbeamError.typed(error)
         }
     }
 }

@@ -35,6 +35,16 @@ public final class IndexBuild: Sendable {
         case stopped
         /// Nothing of it is left, unless the file can't be written any more.
         case failed(any Error)
+
+        /// What ended the build early, in words; nil if it is finished or goes on.
+        fileprivate var obstacle: String? {
+            switch self {
+            case .building, .finished: nil
+            case .cancelled: "it was cancelled"
+            case .stopped: "the database was closed"
+            case .failed(let error): "\(error)"
+            }
+        }
     }
 
     /// The ways in which a build can be asked to end.
@@ -227,7 +237,13 @@ extension Database {
                 build.end(.finished)
                 return build
             }
-            return try builds.begin(registration) { build in self.run(build, registration, limits) }
+            return try builds.begin(registration) { build in
+                self.watch?.noteBuild(of: registration)
+                let began = ContinuousClock.now
+                let state = self.run(build, registration, limits)
+                self.watch?.noteBuild(of: registration, after: began.duration(to: .now), endedBy: state.obstacle)
+                return state
+            }
         }
     }
 

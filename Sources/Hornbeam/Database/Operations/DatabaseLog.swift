@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log of a database, as a program sees it: entries with a level, an event, a message and values.
+
+extension Database {
+    /// Reports what happens to a database: openings, recoveries, checkpoints, migrations, index builds, slow queries,
+    /// slow transactions, reads that hold old pages, and errors.
+    ///
+    ///     options.log = Database.Log { entry in print(entry) }
+    ///
+    /// The handler gets one entry at a time, in their order, in a thread of the log's own and shortly after the event.
+    /// No transaction and no lock of the database is held, so the handler may use the database. `close` waits until it
+    /// has had all entries, so it must not wait for the caller of `close`. If a handler is more than 1,000 entries
+    /// behind, further ones are left out, and an entry with the event `.dropped` tells their number.
+    ///
+    /// What the handler itself does to the database isn't logged. Only checkpoints of its writes are: a handler that
+    /// writes to the same database should leave out entries of the level `.debug`, or each of them leads to the next.
+    public struct Log: Sendable {
+        public typealias Handler = @Sendable (LogEntry) -> Void
+
+        /// Queries and statements that take as long or longer are logged, with their plan; nil for none. The plan has
+        /// the values that the query looks for.
+        public var slowQuery: Duration?
+        /// Reads and writes that take as long or longer are logged when they end; nil for none.
+        public var slowTransaction: Duration?
+        /// A read that is open for as long or longer is logged once at the end of a checkpoint if the file keeps old
+        /// pages for reads; nil for none.
+        public var longRead: Duration?
+        let handler: Handler
+
+        public init(
+            slowQuery: Duration? = .milliseconds(200), slowTransaction: Duration? = .seconds(1),
+            longRead: Duration? = .seconds(60), handler: @escaping Handler
+        ) {
+            self.slowQuery = slowQuery
+            self.slowTransaction = slowTransaction
+            self.longRead = longRead
+            self.handler = handler
+        }
+    }
+
+    /// An entry of a database's log.
+    public struct LogEntry: Sendable {
+        /// The importance of an entry.
+        public enum Level: String, Sendable, CaseIterable, Comparable {
+            /// Work in the background that succeeded.
+            case debug
+            /// A step in the database's life: opened, recovered, migrated, closed.
+            case info
+            /// Slow work, or a failure that a later attempt may mend by itself.
+            case warning
+            /// A failure that needs somebody.
+            case error
+
+            public static func < (left: Level, right: Level) -> Bool {
+                guard let first = allCases.firstIndex(of: left), let second = allCases.firstIndex(of: right) else {
+                    return false
+                }
+                return first < second
+            }
+        }
+
+        /// The kind of an entry. The events are an open set: later versions may add some.
+        public struct Event: Hashable, Sendable, CustomStringConvertible {
+            public let description: String
+
+            init(_ description: String) { self.description = description }
+
+            /// The database is open. Values: `path`, `seconds`, `fileBytes`, `usedBytes`, `transaction`.
+            public static let opened = Event("opened")
+            /// The former program didn't close the file; its commits were read from the journal. Values: `commits`,
+            /// `transaction`.
+            public static let recovered = Event("recovered")
+            /// Values: `path`.
+            public static let closed = Event("closed")
+            /// A checkpoint is durable. Values: `transaction`, `pageBytes` and `journalBytes` that it has made so,
+            /// `seconds`.
+            public static let checkpoint = Event("checkpoint")
+            /// A checkpoint failed, and will be tried again. The journal has all commits. Values: `error`.
+            public static let checkpointFailed = Event("checkpointFailed")
+            /// The file's end was given back. Values: `bytesBefore`, `bytesAfter`.
+            public static let shrunk = Event("shrunk")
+            /// Giving space back in the background failed, and will be tried again. Values: `error`.
+            public static let shrinkingFailed = Event("shrinkingFailed")
+            /// The file doesn't fit the models, and is being changed.
+            public static let migrationBegan = Event("migrationBegan")
+            /// The file fits the models. Values: `seconds`.
+            public static let migrated = Event("migrated")
+            /// A registered index is being built. Values: `index`, `entity`.
+            public static let indexBuildBegan = Event("indexBuildBegan")
+            /// Values: `index`, `entity`, `seconds`.
+            public static let indexBuilt = Event("indexBuilt")
+            /// A build was cancelled, stopped by `close`, or failed. Values: `index`, `entity`, `seconds`, `error`.
+            public static let indexBuildEnded = Event("indexBuildEnded")
+            /// Values: `name` (of the entity type, or the statement), `seconds`, `plan`, and `rowsRead` and
+            /// `rowsPassed` if they were counted.
+            public static let slowQuery = Event("slowQuery")
+            /// Values: `kind` (`read` or `write`) and `seconds`; of a write also the parts of these, `secondsWaited` for
+            /// its turn and `secondsCommitted`.
+            public static let slowTransaction = Event("slowTransaction")
+            /// An open read for which the file keeps old pages. Values: `kind` (`read`, or `longLivedRead`), `seconds`
+            /// since it began, and `snapshotBytes` that the file keeps for all reads.
+            public static let longRead = Event("longRead")
+            /// An operation met damage, a failing call or a full disk. Values: `operation`, `code`, `error`.
+            public static let operationFailed = Event("operationFailed")
+            /// The file takes no more writes: the database must be opened anew. Values: `error`.
+            public static let failed = Event("failed")
+            /// The handler was too slow. Values: `entries`, the number of those left out.
+            public static let dropped = Event("dropped")
+        }
+
+        public let level: Level
+        public let event: Event
+        /// What happened, in words for a person.
+        public let message: String
+        /// What happened, in parts for a program. `Event` has the names.
+        public let values: [String: Value]
+
+        /// The values as text, for logs that take nothing else.
+        public var metadata: [String: String] {
+            values.mapValues { value in
+                if case .string(let text) = value { text } else { value.text }
+            }
+        }
+
+        init(_ level: Level, _ event: Event, _ message: String, _ values: [String: Value] = [:]) {
+            self.level = level
+            self.event = event
+            self.message = message.shownAsMessage()
+            self.values = values
+        }
+    }
+}
+
+extension Database.LogEntry: CustomStringConvertible {
+    /// One line: level, message, and the values by name, strings in quotes.
+    public var description: String {
+        let fields = values.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value.text)" }
+        return ("\(level.rawValue): \(message)" + fields.joined()).replacing("\n", with: " ")
+    }
+}
