@@ -12,7 +12,8 @@ struct GuideTextTests {
 
     static let guides = [
         "ModelingEntities", "ChoosingIndexes", "ObservingChanges", "MigratingModels", "TestingWithHornbeam",
-        "PerformanceAndSizing", "OperatingAStore", "ComingFromGRDB", "ComingFromSwiftData", "ComingFromRealm",
+        "PerformanceAndSizing", "OperatingAStore", "MonitoringAStore", "ComingFromGRDB", "ComingFromSwiftData",
+        "ComingFromRealm",
         "ComingFromCouchbaseLite", "ComingFromSwiftletModel", "ComingFromYapDatabase",
     ]
 
