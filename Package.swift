@@ -186,6 +186,20 @@ let package = Package(
             name: "debian-catalogue", dependencies: ["HornbeamPostgres", "Hornbeam"], path: "Examples/DebianCatalogue",
             swiftSettings: engineSettings),
 
+        // A service that embeds Hornbeam: a package of its own in its folder, and here for `make test`.
+        .systemLibrary(
+            name: "CMicroHTTP", path: "Examples/ParcelService/Sources/CMicroHTTP", pkgConfig: "libmicrohttpd",
+            providers: [.apt(["libmicrohttpd-dev"])]),
+        .target(
+            name: "ParcelService", dependencies: ["CMicroHTTP", "Hornbeam"],
+            path: "Examples/ParcelService/Sources/ParcelService", swiftSettings: [.swiftLanguageMode(.v6)]),
+        .executableTarget(
+            name: "parcel-service", dependencies: ["ParcelService"],
+            path: "Examples/ParcelService/Sources/parcel-service", swiftSettings: [.swiftLanguageMode(.v6)]),
+        .testTarget(
+            name: "ParcelServiceTests", dependencies: ["ParcelService", "parcel-service", "Hornbeam"],
+            path: "Examples/ParcelService/Tests/ParcelServiceTests", swiftSettings: [.swiftLanguageMode(.v6)]),
+
         .target(
             name: "HornbeamTestSupport", dependencies: ["CHornbeamShims", "HornbeamPages", "HornbeamTree"],
             path: "Tests/HornbeamTestSupport", swiftSettings: optimizedSettings),

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model of the service: what it stores, and how clients see it.
+
+import Hornbeam
+
+/// A parcel on its way. Its JSON is what clients send and get.
+@EntityModel
+public struct Parcel: Codable, Sendable {
+    @Index<Self>(\.state, \.id) private var byState
+
+    public let id: Int
+    public var state: String
+    public var address: String
+    public var grams: Int
+
+    enum CodingKeys: String, CodingKey {
+        case id, state, address, grams
+    }
+}
