@@ -47,13 +47,31 @@ struct TidyTests {
         }
     }
 
-    @Test("The header's version is the changelog's newest")
-    func version() throws {
+    private func version() throws -> String {
         let header = try text(of: "Sources/CHornbeam/include/hornbeam.h")
-        let version = try #require(header.firstMatch(of: #/#define HB_VERSION "([0-9.]+)"/#)?.1)
+        return String(try #require(header.firstMatch(of: #/#define HB_VERSION "([0-9.]+)"/#)?.1))
+    }
+
+    @Test("The header's version is the changelog's newest")
+    func changelogsVersion() throws {
         let changelog = try text(of: "CHANGELOG.md")
         let newest = try #require(changelog.firstMatch(of: #/\n## ([0-9.]+)/#)?.1)
-        #expect(version == newest)
+        #expect(try version() == newest)
+    }
+
+    @Test("Command, library and package file take the version from the header, and a stored file has it")
+    func oneVersion() throws {
+        let version = try version()
+        for file in try SourceFile.all(in: ["Sources"]) {
+            #expect(!file.lines.contains { $0.contains("\"\(version)\"") }, "\(file.path) has a version of its own")
+        }
+        for path in ["Makefile", "Scripts/install.sh"] {
+            #expect(try !text(of: path).contains(version), "\(path) has a version of its own")
+        }
+        for name in ["\(version).hornbeam", "\(version)-killed.hornbeam"] {
+            let path = SourceFile.root.appendingPathComponent("Tests/HornbeamTests/StoredFiles/\(name)").path
+            #expect(FileManager.default.fileExists(atPath: path), "StoredFileTests says how to write \(name)")
+        }
     }
 
     private func text(of path: String) throws -> String {
