@@ -2,6 +2,17 @@
 // Entry points of the grammar: whole statements, the clauses after FROM alone, and a single expression.
 
 package enum QueryLanguage {
+    /// The words that a statement is made of, in upper case, for those who complete what a person types.
+    package static let keywords: [String] = StatementParser.reserved.union([
+        "ASC", "COLLATE", "DESC", "ESCAPE", "FIRST", "FOR", "LAST", "LIKE", "NULLS", "VALUE", "VALUED",
+    ]).sorted()
+
+    /// The names of all functions, in upper case.
+    package static let functions: [String] =
+        (ScalarFunction.all.keys.map { $0.uppercased() }
+        + BoundAggregate.Function.allCases.map { $0.rawValue.uppercased() } + ["MATCH", "META", "RANK", "SNIPPET"])
+        .sorted()
+
     /// `[EXPLAIN] SELECT … FROM …`
     static func statement(_ text: String) throws(HornbeamError) -> SelectStatement {
         var parser = try StatementParser(text)

@@ -17,9 +17,13 @@ final class SelectRun {
     private var scores: [RowID: Double]?
     private var tests: [Int: RowFilter] = [:]
     private var snippets: RowSnippets?
+    private let tally: PlanTally?
 
     /// - Parameter keptLimit: another one than the standard is for tests.
-    init(_ plan: SelectPlan, _ core: StoreTransaction, keptLimit: Int = KeptBytes.standardLimit) {
+    init(
+        _ plan: SelectPlan, _ core: StoreTransaction, keptLimit: Int = KeptBytes.standardLimit, tally: PlanTally? = nil
+    ) {
+        self.tally = tally
         kept = KeptBytes(limit: keptLimit)
         self.plan = plan
         self.core = core
@@ -178,9 +182,14 @@ final class SelectRun {
         take = body
         defer { take = { true } }
         let query = plan.query
-        try core.forEach(query) { rowID, row, score in
+        func enter(_ rowID: RowID, _ row: RowReader, _ score: Double?) throws -> Bool {
             try fill(0, rowID, row, score)
             return try passed(0)
+        }
+        guard let tally else { return try core.forEach(query, enter) }
+        let store = try core.store(query.type)
+        try Executor(try Planner(query, store), store, tally: tally).run(needsRows: true) { rowID, row, score in
+            try row.map { try enter(rowID, $0, score) } ?? true
         }
     }
 

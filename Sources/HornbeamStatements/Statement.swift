@@ -19,9 +19,11 @@ public struct Statement: Sendable {
     }
 
     /// Calls `body` with each row of the result until it returns false.
-    /// - Parameter mayStop: whether `body` may return false.
+    /// - Parameters:
+    ///   - mayStop: whether `body` may return false.
+    ///   - tally: counts the rows of the first source that are looked at.
     package func run(
-        in core: StoreTransaction, _ parameters: StatementParameters, mayStop: Bool = false,
+        in core: StoreTransaction, _ parameters: StatementParameters, mayStop: Bool = false, tally: PlanTally? = nil,
         _ body: (ResultRow) throws -> Bool
     ) throws {
         let watched = core.watchOfQueries?.begin(.statement, text)
@@ -36,7 +38,7 @@ public struct Statement: Sendable {
             return
         }
         let columns = ResultColumns(plan.columns.map(\.name), isValue: plan.isValue)
-        try SelectRun(plan, core).run { try body(ResultRow(columns, $0)) }
+        try SelectRun(plan, core, tally: tally).run { try body(ResultRow(columns, $0)) }
     }
 
     /// Explains for people how the statement would be answered.

@@ -24,7 +24,7 @@ struct StatementParser {
 
     /// Words that are never names, unless in backquotes. Others are keywords where the grammar has them: `like` names a
     /// column where an operand is expected.
-    private static let reserved: Set<String> = [
+    static let reserved: Set<String> = [
         "ALL", "AND", "ANY", "AS", "BETWEEN", "BY", "CASE", "DISTINCT", "ELSE", "END", "EVERY", "EXPLAIN", "FALSE",
         "FROM", "GROUP", "HAVING", "IN", "INNER", "IS", "JOIN", "LEFT", "LIMIT", "MISSING", "NOT", "NULL", "OFFSET",
         "ON", "OR", "ORDER", "SATISFIES", "SELECT", "SOME", "THEN", "TRUE", "UNNEST", "WHEN", "WHERE",

@@ -52,10 +52,13 @@ extension PlanRun: CustomStringConvertible {
     /// and its results.
     public var description: String {
         var lines = ["\(plan)"]
-        for part in parts { lines.append("gathered \(part.found) rows by \(part.access)") }
-        lines.append("read \(rowsRead) rows, \(rowsPassed) passed")
+        lines += Self.lines(parts, read: rowsRead, passed: rowsPassed)
         lines.append("\(results) results")
         return lines.joined(separator: "\n  ")
+    }
+
+    fileprivate static func lines(_ parts: [Part], read: Int, passed: Int) -> [String] {
+        parts.map { "gathered \($0.found) rows by \($0.access)" } + ["read \(read) rows, \(passed) passed"]
     }
 }
 
@@ -66,6 +69,11 @@ package final class PlanTally {
     package private(set) var parts: [PlanRun.Part] = []
 
     package init() {}
+
+    /// What was counted, for people. Empty if the plan knew its result without looking at rows.
+    package var lines: [String] {
+        parts.isEmpty && rows == 0 ? [] : PlanRun.lines(parts, read: rows, passed: passed)
+    }
 
     func note(_ access: Plan.Access, _ found: Int) { parts.append(PlanRun.Part(access: access, found: found)) }
 }
