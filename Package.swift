@@ -166,8 +166,8 @@ let package = Package(
         .target(
             name: "HornbeamCommand",
             dependencies: [
-                "HornbeamPostgres", "HornbeamCipher", "Hornbeam", "HornbeamText", "HornbeamTree", "HornbeamPages",
-                "CHornbeam",
+                "HornbeamPostgres", "HornbeamCipher", "Hornbeam", "HornbeamText", "HornbeamTree", "HornbeamKeys",
+                "HornbeamPages", "CHornbeam",
             ],
             path: "Sources/hornbeam", exclude: ["main.swift"], swiftSettings: engineSettings),
         .executableTarget(
