@@ -101,6 +101,7 @@ let package = Package(
         // libstemmer has no pkg-config file.
         .systemLibrary(name: "CStemmer", providers: [.apt(["libstemmer-dev"])]),
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+        .systemLibrary(name: "CEdit", pkgConfig: "libedit", providers: [.apt(["libedit-dev"])]),
         .systemLibrary(name: "CICU", pkgConfig: "icu-i18n", providers: [.apt(["libicu-dev"])]),
         .systemLibrary(
             name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
@@ -167,12 +168,12 @@ let package = Package(
             name: "HornbeamCommand",
             dependencies: [
                 "HornbeamPostgres", "HornbeamCipher", "Hornbeam", "HornbeamText", "HornbeamTree", "HornbeamKeys",
-                "HornbeamPages", "CHornbeam",
+                "HornbeamPages", "CHornbeam", "CEdit",
             ],
             path: "Sources/hornbeam", exclude: ["main.swift"], swiftSettings: engineSettings),
         .executableTarget(
             name: "hornbeam", dependencies: ["HornbeamCommand"], path: "Sources/hornbeam",
-            exclude: ["Arguments", "Commands", "Input", "Schema", "Terminal"], sources: ["main.swift"],
+            exclude: ["Arguments", "Commands", "Input", "Results", "Schema", "Terminal"], sources: ["main.swift"],
             swiftSettings: engineSettings),
 
         .executableTarget(

@@ -55,7 +55,7 @@ struct CommandRun {
 
 /// A pseudo-terminal; bytes written to `slave` can be read back.
 final class PseudoTerminal {
-    private let master: Int32
+    let master: Int32
     let slave: FileHandle
 
     init() throws {

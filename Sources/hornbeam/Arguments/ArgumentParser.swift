@@ -123,7 +123,7 @@ private struct OptionScan {
         var rest = text
         while let letter = rest.popFirst() {
             guard let option = command.allOptions.first(where: { $0.short == letter }) else {
-                throw UsageError("unknown option -\(letter)", hint: "hornbeam \(command.name) --help lists the options")
+                throw UsageError("unknown option -\(letter)", hint: "\(command.invocation) --help lists the options")
             }
             guard option.placeholder != nil else {
                 values[option.name, default: []].append("")
@@ -148,7 +148,7 @@ private struct OptionScan {
         }
         let hint =
             NearestName.hint("--\(name)", among: all.map { "--\($0.name)" })
-            ?? "hornbeam \(command.name) --help lists the options"
+            ?? "\(command.invocation) --help lists the options"
         throw UsageError("unknown option --\(name)", hint: hint)
     }
 

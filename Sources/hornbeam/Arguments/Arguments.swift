@@ -53,6 +53,13 @@ struct Arguments {
     /// The entity type's name, of commands that take one.
     var type: String { operand("TYPE") ?? "" }
 
+    /// These arguments with the store's path before the operands, where commands expect it.
+    func on(_ file: String) -> Arguments {
+        var command = command
+        command.operands.insert(.store, at: 0)
+        return Arguments(command: command, operands: [file] + operands, values: values)
+    }
+
     /// Whether the option was given.
     func has(_ name: String) -> Bool {
         assert(command.allOptions.contains { $0.name == name }, "undeclared option \(name)")

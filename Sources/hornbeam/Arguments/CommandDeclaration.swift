@@ -41,12 +41,16 @@ struct CommandDeclaration: Sendable {
     var options: [OptionDeclaration] = []
     /// Lines of shell.
     var examples: [String] = []
+    /// Options that it has in common with others.
+    var common: [OptionDeclaration] = Self.common
     var run: @Sendable (Arguments, Console) throws -> ExitCode
 
     var name: String { path.joined(separator: " ") }
+    /// As it is typed: a shell's own command begins with a dot.
+    var invocation: String { name.first == "." ? name : "hornbeam \(name)" }
 
-    /// The declared options and the common ones of all commands.
-    var allOptions: [OptionDeclaration] { options + Self.common }
+    /// The declared options and the common ones.
+    var allOptions: [OptionDeclaration] { options + common }
 
     /// Understood by every command.
     static let common: [OptionDeclaration] = [

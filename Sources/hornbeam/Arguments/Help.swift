@@ -20,7 +20,7 @@ enum Help {
 
     /// One command.
     static func command(_ command: CommandDeclaration) -> String {
-        var text = "hornbeam \(command.name): \(command.summary)\n\n\(usage(command))\n"
+        var text = "\(command.invocation): \(command.summary)\n\n\(usage(command))\n"
         if !command.operands.isEmpty {
             text += "\n" + columns(command.operands.map { ($0.name, $0.help) })
         }
@@ -40,7 +40,7 @@ enum Help {
     /// `Usage: hornbeam query [options] FILE TYPE`
     static func usage(_ command: CommandDeclaration) -> String {
         let operands = command.operands.map { $0.isOptional ? "[\($0.name)]" : $0.name }
-        return (["Usage: hornbeam", command.name, "[options]"] + operands).joined(separator: " ")
+        return (["Usage:", command.invocation, "[options]"] + operands).joined(separator: " ")
     }
 
     private static func spelling(_ option: OptionDeclaration) -> String {

@@ -17,9 +17,7 @@ enum InfoCommand {
         run: run)
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
-        let summary = try OpenStore.reading(arguments.file) { store in
-            try store.reading { try StoreSummary(arguments.file, $0) { store.statistics } }
-        }
+        let summary = try StoreSummary.read(arguments.file)
         if arguments.has("json") {
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -104,6 +102,13 @@ struct StoreSummary: Encodable, Equatable {
     var cache: Cache
     var entityTypes: [EntityType]
     var trees: [Tree]
+
+    /// The summary of the store at `path`.
+    static func read(_ path: String) throws -> StoreSummary {
+        try OpenStore.reading(path) { store in
+            try store.reading { try StoreSummary(path, $0) { store.statistics } }
+        }
+    }
 
     /// The summary of the store that `transaction` reads. The cache's figures include this reading.
     init(_ path: String, _ transaction: Transaction, figures: () -> PageStatistics) throws {

@@ -6,6 +6,7 @@ import Glibc
 import Hornbeam
 import HornbeamPages
 import HornbeamTree
+import Synchronization
 
 enum OpenStore {
     /// Milliseconds that a command waits for a program that has the store open.
@@ -13,7 +14,61 @@ enum OpenStore {
 
     /// Opens the store at `path` without the right to write, for the length of `body`.
     static func reading<Result>(_ path: String, _ body: (TreeStore) throws -> Result) throws -> Result {
-        try reading(path, key: StoreKeyFile.current, body)
+        if let store = try heldStore(path) { return try body(store) }
+        return try reading(path, key: StoreKeyFile.current, body)
+    }
+
+    /// A store that stays open for reading from one use to the next. A process can have a file open once only, so it
+    /// is closed while the file is open for writing.
+    private struct Held {
+        let path: String
+        var store: TreeStore?
+    }
+
+    private static let held = Mutex<Held?>(nil)
+
+    /// Keeps the store at `path` open for reading, from its first use, for the length of `body`.
+    static func holding<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
+        held.withLock { $0 = Held(path: path) }
+        defer { held.withLock { $0 = nil } }
+        let result: Result
+        do {
+            result = try body()
+        } catch {
+            try? release()
+            throw error
+        }
+        try release()
+        return result
+    }
+
+    /// The store that is kept open, if that is the one at `path`.
+    private static func heldStore(_ path: String) throws -> TreeStore? {
+        guard let held = held.withLock({ $0 }), held.path == path else { return nil }
+        if let store = held.store { return store }
+        // Recovers the store of a program that was killed, which takes the right to write.
+        try reading(path, key: StoreKeyFile.current) { _ in }
+        let store = try TreeStore.open(at: path, options: readingOptions(StoreKeyFile.current))
+        self.held.withLock { $0 = Held(path: path, store: store) }
+        return store
+    }
+
+    /// Closes the store that is kept open. The next reader opens it again.
+    private static func release() throws {
+        let store = held.withLock { held in
+            defer { held?.store = nil }
+            return held?.store
+        }
+        try store?.close()
+    }
+
+    private static func readingOptions(_ key: (any StoreEncryption)?) -> StoreOptions {
+        var options = StoreOptions()
+        options.encryption = key
+        options.readOnly = true
+        options.createIfMissing = false
+        options.lockWaitMilliseconds = lockWait
+        return options
     }
 
     /// Opens the store at `path` with this key, or without one.
@@ -21,12 +76,7 @@ enum OpenStore {
         _ path: String, key: (any StoreEncryption)?, _ body: (TreeStore) throws -> Result
     ) throws -> Result {
         try requireFile(path)
-        var options = StoreOptions()
-        options.encryption = key
-        options.readOnly = true
-        options.createIfMissing = false
-        options.lockWaitMilliseconds = lockWait
-        return try closing(try open(path, options), body)
+        return try closing(try open(path, readingOptions(key)), body)
     }
 
     private static func open(_ path: String, _ options: StoreOptions) throws(StorageError) -> TreeStore {
@@ -63,6 +113,7 @@ enum OpenStore {
         _ path: String, create: Bool, _ body: (TreeStore) throws -> Result
     ) throws -> Result {
         if !create { try requireFile(path) }
+        try release()
         var options = StoreOptions()
         options.encryption = StoreKeyFile.current
         options.createIfMissing = create
@@ -73,6 +124,7 @@ enum OpenStore {
     /// Opens the store at `path` as a database without models, for writing, for the length of `body`.
     static func database<Result>(_ path: String, _ body: (Database) throws -> Result) throws -> Result {
         try requireFile(path)
+        try release()
         var options = Database.Options()
         options.createsIfMissing = false
         options.encryption = StoreKeyFile.current.map { Encryption($0) }

@@ -7,7 +7,7 @@ import Glibc
 import HornbeamPages
 
 /// A target for results other than standard output.
-final class OutputFile {
+final class OutputFile: OutputTarget {
     private let sink: ByteSink
     private let path: String
     private let descriptor: Int32
@@ -93,7 +93,7 @@ final class OutputFile {
     /// Whether the result is in a hidden file, which is deleted with this object.
     var isPartial: Bool { partialPath != nil }
 
-    func write(_ text: String) throws(StorageError) { try sink.write(text) }
+    func write(_ bytes: some Collection<UInt8>) throws { try sink.write(bytes) }
 
     /// Writes the rest of the buffer, and gives a file its name, durably.
     func finish() throws {

@@ -14,7 +14,8 @@ package enum Program {
     /// In the order of help.
     static let commands: [CommandDeclaration] = [
         InfoCommand.declaration, CheckCommand.declaration, SchemaCommand.declaration, SchemaApplyCommand.declaration,
-        QueryCommand.declaration, SearchCommand.declaration, SQLCommand.declaration, ImportCommand.declaration,
+        ShellCommand.declaration, QueryCommand.declaration, SearchCommand.declaration, SQLCommand.declaration,
+        ImportCommand.declaration,
         ExportCommand.declaration,
         TreeListCommand.declaration, TreeScanCommand.declaration, BackupCommand.declaration,
         CompactCommand.declaration, SalvageCommand.declaration, EncryptCommand.encrypt, EncryptCommand.decrypt,
@@ -61,10 +62,20 @@ package enum Program {
         }
     }
 
+    /// The command line with `shell` before it if it begins with a file: `hornbeam FILE` opens a shell. The name of a
+    /// command is the command, also where a file is called so, which is `./info` then.
+    static func opened(_ words: [String]) -> [String] {
+        guard let first = words.first, !first.hasPrefix("-"), first != "help",
+            !commands.contains(where: { $0.path.first == first })
+        else { return words }
+        let isFile = first.contains("/") || first.contains(".") || access(first, F_OK) == 0
+        return isFile ? ["shell"] + words : words
+    }
+
     private static func dispatch(
         _ words: [String], _ console: Console, _ commands: [CommandDeclaration]
     ) throws -> ExitCode {
-        switch try ArgumentParser.parse(words, commands: commands) {
+        switch try ArgumentParser.parse(opened(words), commands: commands) {
         case .overview(let path):
             try console.write(Help.overview(commands, path))
             // Without a command nothing was asked for that could succeed.

@@ -72,6 +72,12 @@ enum QueryCommand {
 
     /// The values of --param and --set.
     static func parameters(_ arguments: Arguments) throws(UsageError) -> StatementParameters {
+        StatementParameters(
+            positions: arguments.all("param").map(StatementParameters.value), names: try namedValues(arguments))
+    }
+
+    /// The values of --set.
+    static func namedValues(_ arguments: Arguments) throws(UsageError) -> [String: Value] {
         var names: [String: Value] = [:]
         for pair in arguments.all("set") {
             guard let sign = pair.firstIndex(of: "="), sign != pair.startIndex else {
@@ -80,7 +86,7 @@ enum QueryCommand {
             let name = String(pair[..<sign])
             names[name] = StatementParameters.value(String(pair[pair.index(after: sign)...]))
         }
-        return StatementParameters(positions: arguments.all("param").map(StatementParameters.value), names: names)
+        return names
     }
 
     private static func answer(

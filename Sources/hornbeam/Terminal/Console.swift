@@ -11,40 +11,73 @@ final class Console {
     let isErrorTerminal: Bool
     /// No remarks and no progress.
     var isQuiet = false
-    let style: Style
+    /// Where results go instead of standard output.
+    var target: (any OutputTarget)?
     private let output: ByteSink
 
     init() {
         isOutputTerminal = isatty(STDOUT_FILENO) == 1
         isErrorTerminal = isatty(STDERR_FILENO) == 1
-        style = isOutputTerminal && getenv("NO_COLOR") == nil ? .terminal : .plain
         output = ByteSink(descriptor: STDOUT_FILENO, path: "standard output")
     }
 
-    /// Number of columns of the terminal that is standard output, or nil in a pipe.
-    var outputWidth: Int? { isOutputTerminal ? Self.width(STDOUT_FILENO) : nil }
+    /// Whether results appear on a terminal.
+    var showsOnTerminal: Bool { isOutputTerminal && target == nil }
+    var style: Style { showsOnTerminal && getenv("NO_COLOR") == nil ? .terminal : .plain }
+    /// Number of columns of the terminal that results appear on, or nil in a pipe.
+    var outputWidth: Int? { showsOnTerminal ? Self.width(STDOUT_FILENO) : nil }
     /// Number of columns of the terminal that is standard error.
     var errorWidth: Int { Self.width(STDERR_FILENO) }
 
     /// A line of the result.
     func print(_ line: String) throws {
-        try output.write(line)
-        try output.write("\n")
+        try write(line)
+        try write("\n")
     }
 
     /// Text of the result as it is.
     func write(_ text: String) throws {
-        try output.write(text)
+        try target?.write(text.utf8) ?? output.write(text.utf8)
+    }
+
+    /// Bytes of the result as they are.
+    func write(_ bytes: [UInt8]) throws {
+        try target?.write(bytes) ?? output.write(bytes)
     }
 
     /// A table of the result.
-    func table(_ columns: [TableColumn]) -> Table {
-        Table(columns, lineWidth: outputWidth, style: style) { [self] in try self.print($0) }
+    func table(_ columns: [TableColumn], isFramed: Bool = false) -> Table {
+        Table(columns, lineWidth: outputWidth, style: style, isFramed: isFramed) { [self] in try self.print($0) }
     }
 
     /// Hands everything to the system.
     func flush() throws {
         try output.flush()
+    }
+
+    /// Runs `body`, whose output goes through a pager if a person is there and it is longer than the screen. Returns
+    /// nil if the person has left the pager before the end, which ends `body`.
+    @discardableResult
+    func paged<Result>(_ body: () throws -> Result) throws -> Result? {
+        guard showsOnTerminal, isatty(STDIN_FILENO) == 1, output.pager == nil, let pager = Pager() else {
+            return try body()
+        }
+        try output.flush()
+        output.pager = pager
+        defer {
+            output.pager = nil
+            pager.end()
+        }
+        do {
+            let result = try body()
+            try output.finishPage()
+            return result
+        } catch {
+            if pager.isStarted, case .io(_, _, EPIPE)? = error as? StorageError { return nil }
+            // What was printed before the error is of use.
+            try? output.finishPage()
+            throw error
+        }
     }
 
     /// A remark on standard error, unless --quiet.
@@ -80,11 +113,16 @@ final class Console {
         text.withUTF8 { bytes in _ = Glibc.write(STDERR_FILENO, bytes.baseAddress, bytes.count) }
     }
 
-    private static func width(_ descriptor: Int32) -> Int {
+    static func width(_ descriptor: Int32) -> Int {
         var size = winsize()
         if ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 { return Int(size.ws_col) }
         return getenv("COLUMNS").flatMap { Int(String(cString: $0)) }.map { max(20, $0) } ?? 80
     }
+}
+
+/// Something that results can go to instead of standard output.
+protocol OutputTarget: AnyObject {
+    func write(_ bytes: some Collection<UInt8>) throws
 }
 
 /// Buffered writing to a descriptor, which it does not own.
@@ -94,6 +132,8 @@ final class ByteSink {
     private let descriptor: Int32
     private let path: String
     private var buffer: [UInt8] = []
+    /// Holds output back until it is longer than the screen, and takes it then.
+    var pager: Pager?
 
     init(descriptor: Int32, path: String) {
         self.descriptor = descriptor
@@ -101,12 +141,27 @@ final class ByteSink {
         buffer.reserveCapacity(Self.capacity)
     }
 
-    func write(_ text: String) throws(StorageError) {
-        buffer.append(contentsOf: text.utf8)
-        if buffer.count >= Self.capacity { try flush() }
+    func write(_ bytes: some Collection<UInt8>) throws(StorageError) {
+        buffer.append(contentsOf: bytes)
+        pager?.count(bytes)
+        if buffer.count >= Self.capacity {
+            if let pager, !pager.isStarted { pager.start() }
+            try flush()
+        }
     }
 
+    /// Hands everything to the system, unless a pager's decision is open.
     func flush() throws(StorageError) {
+        if let pager, !pager.isStarted, !pager.hasFailed { return }
+        try send(to: pager?.descriptor ?? descriptor)
+    }
+
+    /// Hands everything to the pager, or if it wasn't needed to the terminal.
+    func finishPage() throws(StorageError) {
+        try send(to: pager?.descriptor ?? descriptor)
+    }
+
+    private func send(to descriptor: Int32) throws(StorageError) {
         var sent = 0
         while sent < buffer.count {
             let result = buffer.withUnsafeBytes {

@@ -5,12 +5,13 @@ import Glibc
 import Synchronization
 
 enum Interruption {
-    private static let flag = Atomic<Bool>(false)
+    /// The signal that was caught; 0 for none.
+    private static let caught = Atomic<Int32>(0)
 
     /// Starts catching SIGINT and SIGTERM, unless the parent wants them ignored (`nohup`, `&` in a script).
     static func watch() {
-        // Initialises the flag before a handler can run: a handler must not initialise anything.
-        flag.store(false, ordering: .relaxed)
+        // Initialises it before a handler can run: a handler must not initialise anything.
+        caught.store(0, ordering: .relaxed)
         var unblocked = sigset_t()
         sigemptyset(&unblocked)
         for number in [SIGINT, SIGTERM] {
@@ -21,7 +22,7 @@ enum Interruption {
                 && unsafeBitCast(former.__sigaction_handler.sa_handler, to: Int.self) == 1
             if isIgnored { continue }
             var action = sigaction()
-            action.__sigaction_handler.sa_handler = { _ in Interruption.flag.store(true, ordering: .relaxed) }
+            action.__sigaction_handler.sa_handler = { Interruption.caught.store($0, ordering: .relaxed) }
             action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND))
             sigaction(number, &action, nil)
             sigaddset(&unblocked, number)
@@ -31,5 +32,7 @@ enum Interruption {
     }
 
     /// Whether the user wants the work to end.
-    static var isRequested: Bool { flag.load(ordering: .relaxed) }
+    static var isRequested: Bool { caught.load(ordering: .relaxed) != 0 }
+    /// Whether another program wants the process to end.
+    static var isTermination: Bool { caught.load(ordering: .relaxed) == SIGTERM }
 }

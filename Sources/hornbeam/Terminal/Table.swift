@@ -11,21 +11,28 @@ struct TableColumn: Sendable {
 
 /// Collects rows, then streams them. Call `finish` at the end.
 struct Table: ~Copyable {
-    /// Rows that decide the widths.
+    /// Rows that decide the widths, unless their texts are long.
     static let sampleRows = 1_000
-    private static let gap = "  "
+    /// Bytes of the texts that are held back.
+    private static let sampleSize = 1 << 22
 
     private let columns: [TableColumn]
     private let lineWidth: Int?
     private let style: Style
+    private let isFramed: Bool
     private var sample: [[String]] = []
+    private var size = 0
     private var widths: [Int]?
     private let emit: (String) throws -> Void
 
-    /// `lineWidth` nil: no line is cut.
+    /// - Parameters:
+    ///   - lineWidth: nil if no line is cut.
+    ///   - isFramed: whether lines are drawn around the table and between its columns.
     init(
-        _ columns: [TableColumn], lineWidth: Int?, style: Style = .plain, emit: @escaping (String) throws -> Void
+        _ columns: [TableColumn], lineWidth: Int?, style: Style = .plain, isFramed: Bool = false,
+        emit: @escaping (String) throws -> Void
     ) {
+        self.isFramed = isFramed
         self.columns = columns
         self.lineWidth = lineWidth
         self.style = style
@@ -39,13 +46,15 @@ struct Table: ~Copyable {
             try emit(line(row, widths))
         } else {
             sample.append(row)
-            if sample.count == Self.sampleRows { try flushSample() }
+            size += row.reduce(0) { $0 + $1.utf8.count }
+            if sample.count == Self.sampleRows || size > Self.sampleSize { try flushSample() }
         }
     }
 
     /// Prints what is still held back; an empty table prints its titles.
     mutating func finish() throws {
         if widths == nil { try flushSample() }
+        if isFramed, let widths { try emit(rule(widths, "└", "┴", "┘")) }
     }
 
     private mutating func flushSample() throws {
@@ -56,8 +65,14 @@ struct Table: ~Copyable {
         }
         let widths = fitted(natural)
         self.widths = widths
-        try emit(style.bold(line(titles, widths)))
-        try emit(line(widths.map { String(repeating: "─", count: $0) }, widths))
+        if isFramed {
+            try emit(rule(widths, "┌", "┬", "┐"))
+            try emit(line(titles, widths))
+            try emit(rule(widths, "├", "┼", "┤"))
+        } else {
+            try emit(style.bold(line(titles, widths)))
+            try emit(line(widths.map { String(repeating: "─", count: $0) }, widths))
+        }
         for row in sample { try emit(line(row, widths)) }
         sample = []
     }
@@ -66,7 +81,8 @@ struct Table: ~Copyable {
     private func fitted(_ natural: [Int]) -> [Int] {
         guard let lineWidth else { return natural }
         var widths = natural
-        var excess = natural.reduce(0, +) + Self.gap.count * max(0, natural.count - 1) - lineWidth
+        let between = isFramed ? 3 * natural.count + 1 : 2 * max(0, natural.count - 1)
+        var excess = natural.reduce(0, +) + between - lineWidth
         while excess > 0 {
             let shrinkable = widths.indices.filter { columns[$0].alignment == .left && widths[$0] > 4 }
             guard let widest = shrinkable.max(by: { widths[$0] < widths[$1] }) else { break }
@@ -76,10 +92,15 @@ struct Table: ~Copyable {
         return widths
     }
 
+    private func rule(_ widths: [Int], _ left: String, _ middle: String, _ right: String) -> String {
+        let text = left + widths.map { String(repeating: "─", count: $0 + 2) }.joined(separator: middle) + right
+        return lineWidth.map { DisplayWidth.truncate(text, to: $0) } ?? text
+    }
+
     private func line(_ cells: [String], _ widths: [Int]) -> String {
-        var text = ""
+        var text = isFramed ? "│ " : ""
         for (index, cell) in cells.enumerated() {
-            if index > 0 { text += Self.gap }
+            if index > 0 { text += isFramed ? " │ " : "  " }
             let shown = lineWidth == nil ? cell : DisplayWidth.truncate(cell, to: widths[index])
             let padding = String(repeating: " ", count: max(0, widths[index] - DisplayWidth.of(shown)))
             switch columns[index].alignment {
@@ -87,6 +108,7 @@ struct Table: ~Copyable {
             case .left: text += shown + padding
             }
         }
+        if isFramed { text += " │" }
         while text.last == " " { text.removeLast() }
         return lineWidth.map { DisplayWidth.truncate(text, to: $0) } ?? text
     }

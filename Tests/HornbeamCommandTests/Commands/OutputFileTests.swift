@@ -130,17 +130,17 @@ struct OutputFileTests {
     func meanwhile() throws {
         let target = path("late")
         let output = try #require(try OutputFile.open(target, replaces: false))
-        try output.write("ours\n")
+        try output.write("ours\n".utf8)
         try library.folder.write("late", "theirs\n")
         #expect(throws: CommandError("\(target) exists already: --force replaces it")) { try output.finish() }
         #expect(try library.folder.read("late") == "theirs\n")
         let replacing = try #require(try OutputFile.open(path("later"), replaces: true))
-        try replacing.write("ours\n")
+        try replacing.write("ours\n".utf8)
         try library.folder.write("later", "theirs\n")
         try replacing.finish()
         #expect(try library.folder.read("later") == "ours\n")
         let forced = try #require(try OutputFile.open(path("copy"), replaces: true))
-        try forced.write("ours\n")
+        try forced.write("ours\n".utf8)
         link(library.file, path("copy"))
         let reason = "is a Hornbeam store, which is never written over: name another file"
         #expect(throws: CommandError("\(path("copy")) \(reason)")) { try forced.finish() }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dot commands that set something of the shell. Without a value they print what is set.
+
+import Hornbeam
+
+enum Settings {
+    static func mode(_ shell: Shell, _ words: [String]) throws -> ExitCode {
+        guard words.count <= 1 else { throw UsageError(".mode takes one mode", hint: "there are \(ResultMode.names)") }
+        guard let word = words.first else {
+            try shell.console.print("mode \(shell.form.mode.rawValue)")
+            return .ok
+        }
+        shell.form.mode = try ResultMode.named(word)
+        return .ok
+    }
+
+    static func output(_ shell: Shell, _ words: [String]) throws -> ExitCode {
+        let replaces = words.contains("--force") || words.contains("-f")
+        let files = words.filter { !["--force", "-f"].contains($0) }
+        guard files.count <= 1 else {
+            throw UsageError(".output takes one file", hint: "Usage: .output [FILE] [--force]")
+        }
+        try shell.redirect(to: files.first, replaces: replaces)
+        return .ok
+    }
+
+    /// Sets what is on or off.
+    static func set(
+        _ setting: ReferenceWritableKeyPath<Shell, Bool>, _ shell: Shell, _ words: [String]
+    ) throws -> ExitCode {
+        switch words {
+        case []: try shell.console.print(shell[keyPath: setting] ? "on" : "off")
+        case ["on"]: shell[keyPath: setting] = true
+        case ["off"]: shell[keyPath: setting] = false
+        default: throw UsageError("“\(words.joined(separator: " "))” is neither on nor off")
+        }
+        return .ok
+    }
+
+    static func params(_ shell: Shell, _ words: [String]) throws -> ExitCode {
+        let usage = "Usage: .params, .params set NAME VALUE, .params clear [NAME]"
+        switch (words.first, words.count) {
+        case (nil, _), ("list", 1):
+            var table = shell.console.table([TableColumn(title: "name"), TableColumn(title: "value")])
+            for (name, value) in shell.parameters.sorted(by: { $0.key < $1.key }) {
+                try table.add(["$" + name, value.json])
+            }
+            try table.finish()
+        case ("set", 3): shell.parameters[try name(words[1])] = StatementParameters.value(words[2])
+        case ("clear", 1): shell.parameters = [:]
+        case ("clear", 2):
+            let name = try name(words[1])
+            guard shell.parameters.removeValue(forKey: name) != nil else {
+                throw CommandError("$\(name) has no value; .params lists those that have one")
+            }
+        default: throw UsageError("“.params \(words.joined(separator: " "))” isn't understood", hint: usage)
+        }
+        return .ok
+    }
+
+    /// The name of a parameter, with or without its sign.
+    private static func name(_ word: String) throws(UsageError) -> String {
+        let name = word.hasPrefix("$") || word.hasPrefix(":") ? String(word.dropFirst()) : word
+        let isName = !name.isEmpty && name.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
+        guard isName, Int(name) == nil else {
+            throw UsageError("“\(word)” is no name of a parameter", hint: "a statement has it as $name")
+        }
+        return name
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// A shell on one store: its settings, and the ways of statements and dot commands into it.
+
+import Hornbeam
+
+/// Belongs to one thread.
+final class Shell {
+    let file: String
+    let console: Console
+    var form = ResultForm()
+    var isReadOnly = false
+    var isTimed = false
+    var isExplained = false
+    /// The values of $name.
+    var parameters: [String: Value] = [:]
+    /// Whether .quit was given.
+    var hasQuit = false
+    private var output: OutputFile?
+    /// Scripts that are being read, one by the other.
+    private var depth = 0
+    private static let maximumDepth = 32
+
+    init(_ file: String, _ console: Console) {
+        // A name that begins with a dash would be an option of the commands that the shell runs.
+        self.file = file.hasPrefix("-") ? "./" + file : file
+        self.console = console
+    }
+
+    // MARK: Input
+
+    /// Runs the statements and dot commands of a script; `-` is standard input. The first error ends it.
+    func run(script path: String) throws -> ExitCode {
+        guard depth < Self.maximumDepth else {
+            throw CommandError("\(path): scripts read each other \(Self.maximumDepth) deep; does one read itself?")
+        }
+        depth += 1
+        defer { depth -= 1 }
+        var reader = try LineReader.open(path)
+        var splitter = StatementSplitter()
+        Interruption.watch()
+        while let line = try reader.next() {
+            guard String(validating: line, as: UTF8.self) != nil else {
+                throw CommandError("\(reader.path), line \(reader.lineNumber): this isn't UTF-8")
+            }
+            let code = try run(splitter.add(line), of: reader.path)
+            if code != .ok || hasQuit { return code }
+        }
+        if Interruption.isRequested { return .interrupted }
+        return try run(splitter.finish().map { [$0] } ?? [], of: reader.path)
+    }
+
+    /// Runs the statements and dot commands of a text.
+    func run(text: String, named name: String) throws -> ExitCode {
+        var splitter = StatementSplitter()
+        var pieces: [StatementSplitter.Piece] = []
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) { pieces += splitter.add(line.utf8) }
+        if let last = splitter.finish() { pieces.append(last) }
+        return try run(pieces, of: name)
+    }
+
+    private func run(_ pieces: [StatementSplitter.Piece], of source: String) throws -> ExitCode {
+        for piece in pieces {
+            do {
+                let code = try run(piece)
+                if code != .ok || hasQuit { return code }
+            } catch is InterruptedWork {
+                return .interrupted
+            } catch is ScriptFailure {
+                // A script within this one has told its place.
+                throw ScriptFailure()
+            } catch {
+                try? console.flush()
+                console.report("\(source), \(ErrorPlace(error, in: piece).text)")
+                throw ScriptFailure()
+            }
+        }
+        return .ok
+    }
+
+    /// Runs one statement or dot command.
+    func run(_ piece: StatementSplitter.Piece) throws -> ExitCode {
+        Interruption.watch()
+        if piece.isCommand { return try DotCommands.run(piece.text, in: self) }
+        try run(statement: piece.text)
+        try console.flush()
+        return .ok
+    }
+
+    /// Runs a statement. All statements of the shell come here.
+    private func run(statement text: String) throws {
+        var run = StatementRun(console: console)
+        run.form = form
+        run.isTimed = isTimed
+        run.isExplained = isExplained
+        run.parameters = StatementParameters(names: try Self.used(parameters, in: text))
+        try run.run(text, on: file)
+    }
+
+    /// The values that the statement asks for: it refuses others.
+    private static func used(_ parameters: [String: Value], in text: String) throws -> [String: Value] {
+        if parameters.isEmpty { return [:] }
+        var lexer = StatementLexer(text)
+        let names = Set(try lexer.tokens().compactMap { $0.token.parameterName })
+        return parameters.filter { names.contains($0.key) }
+    }
+
+    // MARK: Output
+
+    /// Where results go: a file, or standard output again for nil. The file before it gets its name now.
+    func redirect(to path: String?, replaces: Bool) throws {
+        try finishOutput()
+        guard let path else { return }
+        output = try OutputFile.open(path, replaces: replaces)
+        console.target = output
+    }
+
+    /// Gives a file of .output its name.
+    func finishOutput() throws {
+        try console.flush()
+        guard let file = output else { return }
+        output = nil
+        console.target = nil
+        try file.finish()
+    }
+}
+
+/// An error that has been reported already, with its place in a script.
+struct ScriptFailure: Error {}
+
+extension StatementToken {
+    fileprivate var parameterName: String? {
+        if case .parameter(.name(let name)?) = self { return name }
+        return nil
+    }
+}
+
+/// An error's message with the line of the script instead of that of the statement.
+struct ErrorPlace {
+    let text: String
+
+    init(_ error: any Error, in piece: StatementSplitter.Piece) {
+        let message = ErrorText.of(error)
+        // As `StatementFailure` ends: the place, the line, and a mark below it.
+        guard let place = message.matches(of: /, at line (\d+), character (\d+):\n/).last,
+            let line = Int(place.1), let character = Int(place.2)
+        else {
+            text = "line \(piece.line): \(message)"
+            return
+        }
+        let column = line == 1 ? piece.column + character : character
+        text =
+            "line \(piece.line + line - 1), character \(column): " + message[..<place.range.lowerBound] + "\n"
+            + message[place.range.upperBound...]
+    }
+}
+
+enum ErrorText {
+    /// The message for people, with the remedy of a usage error below it.
+    static func of(_ error: any Error) -> String {
+        guard let usage = error as? UsageError else { return "\(error)" }
+        return usage.message + (usage.hint.map { "\n  \($0)" } ?? "")
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Output that is longer than the screen goes through the program that $PAGER names, or less. What fits on the screen is
+// printed as it is, so output is held back until that is known.
+
+import Glibc
+
+/// Belongs to one thread.
+final class Pager {
+    private let command: String
+    private let rows: Int
+    private let columns: Int
+    private var lines = 0
+    private var file: UnsafeMutablePointer<FILE>?
+
+    /// The pager of the terminal that is standard output. Returns nil if it has no known size, or there is no pager.
+    init?() {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 1, size.ws_col > 0,
+            let command = Self.command
+        else { return nil }
+        self.command = command
+        rows = Int(size.ws_row)
+        columns = Int(size.ws_col)
+    }
+
+    /// Output is held back as long as this is false.
+    var isStarted: Bool { file != nil }
+    /// Where output goes then.
+    var descriptor: Int32? { file.map { fileno($0) } }
+
+    /// Counts the lines that a piece of output takes. Starts the pager when they are more than the screen has.
+    func count(_ bytes: some Sequence<UInt8>) {
+        guard !isStarted else { return }
+        for byte in bytes { count(byte) }
+        // One line is left for the next prompt.
+        if lines >= rows { start() }
+    }
+
+    /// Whether the pager can't be started: output goes on without it.
+    private(set) var hasFailed = false
+    private var column = 0
+
+    func start() {
+        file = popen(command, "w")
+        hasFailed = file == nil
+    }
+
+    /// Waits until the person has left the pager.
+    func end() {
+        if let file { pclose(file) }
+        file = nil
+    }
+
+    private func count(_ byte: UInt8) {
+        // Continuations of UTF-8 take no column.
+        if byte & 0xC0 != 0x80 { column += 1 }
+        if byte == 0x0A || column > columns {
+            lines += 1
+            column = 0
+        }
+    }
+
+    private static var command: String? {
+        if let named = getenv("PAGER").map({ String(cString: $0) }), named.contains(where: { !$0.isWhitespace }) {
+            return named == "less" ? "less -FRX" : named
+        }
+        let folders = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
+        let hasLess = folders.split(separator: ":").contains { access("\($0)/less", X_OK) == 0 }
+        return hasLess ? "less -FRX" : nil
+    }
+}
