@@ -101,6 +101,8 @@ let package = Package(
         // libstemmer has no pkg-config file.
         .systemLibrary(name: "CStemmer", providers: [.apt(["libstemmer-dev"])]),
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+        // libcsv has no pkg-config file.
+        .systemLibrary(name: "CCSV", providers: [.apt(["libcsv-dev"])]),
         .systemLibrary(name: "CEdit", pkgConfig: "libedit", providers: [.apt(["libedit-dev"])]),
         .systemLibrary(name: "CICU", pkgConfig: "icu-i18n", providers: [.apt(["libicu-dev"])]),
         .systemLibrary(
@@ -168,7 +170,7 @@ let package = Package(
             name: "HornbeamCommand",
             dependencies: [
                 "HornbeamPostgres", "HornbeamCipher", "Hornbeam", "HornbeamText", "HornbeamTree", "HornbeamKeys",
-                "HornbeamPages", "CHornbeam", "CEdit",
+                "HornbeamPages", "CHornbeam", "CCSV", "CEdit",
             ],
             path: "Sources/hornbeam", exclude: ["main.swift"], swiftSettings: engineSettings),
         .executableTarget(

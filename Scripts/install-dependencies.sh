@@ -3,7 +3,7 @@
 set -euo pipefail
 
 packages=(make pkg-config python3 gcc libc6-dev libxxhash-dev liblz4-dev libicu-dev libstemmer-dev libpq-dev
-    libssl-dev libedit-dev libmicrohttpd-dev)
+    libssl-dev libedit-dev libcsv-dev libmicrohttpd-dev)
 [ "${1:-}" = postgres ] && packages+=(postgresql)
 [ "${1:-}" = studio ] && packages+=(chromium chromium-driver python3-selenium)
 [ "${1:-}" = bench ] && packages+=(liblmdb-dev libsqlite3-dev librocksdb-dev libxapian-dev libsqlcipher-dev postgresql

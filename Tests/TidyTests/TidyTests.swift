@@ -28,7 +28,7 @@ struct TidyTests {
         "HornbeamC": ["HornbeamPages", "HornbeamTree", "HornbeamCipher", "CHornbeam"],
         "hornbeam": [
             "HornbeamPages", "HornbeamTree", "HornbeamText", "HornbeamKeys", "Hornbeam", "HornbeamPostgres",
-            "HornbeamCipher", "HornbeamCommand", "CHornbeam", "CEdit",
+            "HornbeamCipher", "HornbeamCommand", "CHornbeam", "CCSV", "CEdit",
         ],
         "hornbeam-studio": [
             "HornbeamPages", "HornbeamTree", "HornbeamText", "Hornbeam", "HornbeamCommand", "CMicroHTTPD",

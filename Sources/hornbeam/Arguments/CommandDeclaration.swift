@@ -30,6 +30,8 @@ struct OperandDeclaration: Sendable {
 
     static let store = OperandDeclaration(name: "FILE", help: "the store")
     static let type = OperandDeclaration(name: "TYPE", help: "an entity type of the store (hornbeam schema FILE)")
+    static let data = OperandDeclaration(
+        name: "DATA", help: "a file of JSON lines, or of CSV if its name ends so; - is standard input")
 }
 
 /// A subcommand. `path` selects it: `["tree", "scan"]`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hornbeam import`: entities from JSON lines. Each batch is one transaction: batches that were reported as committed
-// are durable, and a bad line or an interruption never leaves half a batch behind.
+// `hornbeam import`: entities from JSON lines or CSV. Each batch is one transaction: batches that were reported as
+// committed are durable, and a bad line or an interruption never leaves half a batch behind.
 
 import Hornbeam
 import HornbeamTree
@@ -8,13 +8,15 @@ import HornbeamTree
 enum ImportCommand {
     static let declaration = CommandDeclaration(
         path: ["import"],
-        summary: "save entities from JSON lines",
-        discussion: "One JSON object a line, its keys the names of columns and relations; relations are ids. An entity "
-            + "whose id is there already is replaced. Each batch is one transaction: after an error or Ctrl-C the "
-            + "batches before it are committed, and the same import can be run again. Ctrl-C commits what was read.",
-        operands: [.store, .type, OperandDeclaration(name: "DATA", help: "a file of JSON lines; - is standard input")],
+        summary: "save entities from JSON lines or CSV",
+        discussion: "One JSON object a line, its keys the names of columns and relations; relations are ids. Of CSV "
+            + "the first line has these names; an empty field is nil, arrays and JSON are JSON. An entity whose id is "
+            + "there already is replaced. Each batch is one transaction: after an error or Ctrl-C the batches before "
+            + "it are committed, and the same import can be run again. Ctrl-C commits what was read.",
+        operands: [.store, .type, .data],
         options: [
             .value("batch", "b", "COUNT", "entities in a transaction (5000)"),
+            .flag("csv", nil, "DATA is CSV, also if its name doesn't end with .csv"),
             .value("schema", "s", "SCHEMA", "make the store or its types first, as 'hornbeam schema apply'"),
         ],
         examples: [
@@ -31,10 +33,10 @@ enum ImportCommand {
         let committed = try OpenStore.writing(arguments.file, create: entities != nil) { store in
             let schema = try prepare(store, entities, console)
             let type = try Selection.type(arguments.type, in: schema.descriptions)
-            let reader = try LineReader.open(arguments.operand("DATA") ?? "")
+            let source = try source(arguments, type, in: schema.descriptions)
             Interruption.watch()
             var work = Import(
-                store: store, schema: schema, type: type, batchSize: batchSize, reader: reader, console: console)
+                store: store, schema: schema, type: type, batchSize: batchSize, source: source, console: console)
             try work.run()
             return work.committed
         }
@@ -46,6 +48,14 @@ enum ImportCommand {
         }
         try console.print("imported \(saved) in \(Spelling.time(elapsed))")
         return .ok
+    }
+
+    private static func source(
+        _ arguments: Arguments, _ type: EntityDescription, in schema: [EntityDescription]
+    ) throws -> any ImportSource {
+        let path = arguments.operand("DATA") ?? ""
+        let isCSV = arguments.has("csv") || path.lowercased().hasSuffix(".csv")
+        return isCSV ? try CSVSource(path, type, in: schema) : try JSONSource(path)
     }
 
     /// The store's schema, after the types of `--schema` were applied, with indexes that are maintained by the import.
@@ -68,26 +78,26 @@ private struct Import: ~Copyable {
     let schema: Schema
     let type: EntityDescription
     let batchSize: Int
-    var reader: LineReader
+    let source: any ImportSource
     let progress: Progress
     /// Entities in committed batches.
     private(set) var committed: UInt64 = 0
 
     init(
-        store: TreeStore, schema: Schema, type: EntityDescription, batchSize: Int, reader: consuming LineReader,
+        store: TreeStore, schema: Schema, type: EntityDescription, batchSize: Int, source: any ImportSource,
         console: Console
     ) {
         self.store = store
         self.schema = schema
         self.type = type
         self.batchSize = batchSize
-        self.reader = reader
+        self.source = source
         progress = Progress("importing \(type.name)", unit: "entities", console: console)
     }
 
     mutating func run() throws {
         defer { progress.clear() }
-        var line = try nextLine()
+        var line = try next()
         while line != nil, !Interruption.isRequested {
             let transaction = try store.beginWrite()
             defer { transaction.abort() }
@@ -106,33 +116,36 @@ private struct Import: ~Copyable {
             try save(bytes, rows)
             saved += 1
             showProgress(committed + UInt64(saved))
-            line = try nextLine()
+            line = try next()
         }
         try core.commit()
         committed += UInt64(saved)
         return line
     }
 
-    /// The next line that isn't blank.
-    private mutating func nextLine() throws -> ArraySlice<UInt8>? {
-        while let line = try reader.next() {
-            if !line.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) { return line }
+    private func next() throws -> ArraySlice<UInt8>? {
+        do {
+            return try source.next()
+        } catch let error as CommandError {
+            throw CommandError("\(error); \(kept)")
         }
-        return nil
+    }
+
+    /// What is said about the batches when one of them fails.
+    private var kept: String {
+        "\(Spelling.counted(committed, "entity is", "entities are")) committed, this batch is not"
     }
 
     private func save(_ line: ArraySlice<UInt8>, _ rows: JSONRows) throws {
         do {
             try line.withUnsafeBytes { _ = try rows.save(line: $0) }
         } catch {
-            let kept = Spelling.counted(committed, "entity is", "entities are")
-            throw CommandError(
-                "\(reader.path), line \(reader.lineNumber): \(error); \(kept) committed, this batch is not")
+            throw CommandError("\(source.path), line \(source.lineNumber): \(error); \(kept)")
         }
     }
 
     private func showProgress(_ count: UInt64) {
         progress.update(
-            count: count, fraction: reader.fileSize.map { min(1, Double(reader.bytesRead) / Double(max(1, $0))) })
+            count: count, fraction: source.fileSize.map { min(1, Double(source.bytesRead) / Double(max(1, $0))) })
     }
 }

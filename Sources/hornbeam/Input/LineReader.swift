@@ -25,16 +25,21 @@ struct LineReader: ~Copyable {
     private var buffer: [UInt8] = []
     private var start = 0
     private var isAtEnd = false
+    private let keepsReturns: Bool
 
     /// Opens `path`; `-` is standard input.
-    static func open(_ path: String) throws(StorageError) -> LineReader {
-        if path == "-" { return LineReader(descriptor: STDIN_FILENO, path: "standard input") }
+    /// - Parameter keepsReturns: whether only `\n` ends a line.
+    static func open(_ path: String, keepsReturns: Bool = false) throws(StorageError) -> LineReader {
+        if path == "-" {
+            return LineReader(descriptor: STDIN_FILENO, path: "standard input", keepsReturns: keepsReturns)
+        }
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         if descriptor < 0 { throw .io(operation: "open", path: path, errno: errno) }
-        return LineReader(descriptor: descriptor, path: path)
+        return LineReader(descriptor: descriptor, path: path, keepsReturns: keepsReturns)
     }
 
-    private init(descriptor: Int32, path: String) {
+    private init(descriptor: Int32, path: String, keepsReturns: Bool) {
+        self.keepsReturns = keepsReturns
         self.descriptor = descriptor
         self.path = path
         var status = stat()
@@ -75,7 +80,7 @@ struct LineReader: ~Copyable {
         bytesRead += UInt64(line.count + skipping)
         lineNumber += 1
         start = end + skipping
-        if line.last == 0x0D { line.removeLast() }
+        if line.last == 0x0D, !keepsReturns { line.removeLast() }
         if lineNumber == 1 {
             if line.starts(with: Self.byteOrderMark) { return line.dropFirst(Self.byteOrderMark.count) }
             if line.starts(with: [0xFF, 0xFE]) || line.starts(with: [0xFE, 0xFF]) {

@@ -159,7 +159,6 @@ enum DotCommands {
 }
 
 extension OperandDeclaration {
-    fileprivate static let data = OperandDeclaration(name: "DATA", help: "a file of JSON lines")
     fileprivate static let typeOrAll = OperandDeclaration(
         name: "TYPE", help: "an entity type; all without it", isOptional: true)
 }
