@@ -14,26 +14,21 @@ final class RunningStudio: @unchecked Sendable {
     let token: String
     /// The folder of its pages, with slashes.
     let folder: String
-    private let process = Process()
+    private let process: Spawned
+    var processIdentifier: pid_t { process.pid }
 
     /// The binaries are beside the test bundle.
     static let binaries = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 
     init(_ file: String) throws {
-        let output = Pipe()
-        process.executableURL = Self.binaries.appendingPathComponent("hornbeam")
-        process.arguments = ["studio", file]
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        signal(SIGPIPE, SIG_IGN)
-        // A shell that runs the tests in the background has its children ignore Ctrl-C, and so would the studio.
-        signal(SIGINT, SIG_DFL)
-        try process.run()
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        defer { close(ends[0]) }
+        process = try Spawned([Self.binaries.appendingPathComponent("hornbeam").path, "studio", file], output: ends[1])
+        close(ends[1])
         var line: [UInt8] = []
         var byte: UInt8 = 0
-        while read(output.fileHandleForReading.fileDescriptor, &byte, 1) == 1, byte != UInt8(ascii: "\n") {
-            line.append(byte)
-        }
+        while read(ends[0], &byte, 1) == 1, byte != UInt8(ascii: "\n") { line.append(byte) }
         address = String(decoding: line, as: UTF8.self)
         let parts = try #require(address.wholeMatch(of: #/http://127\.0\.0\.1:(\d+)/\?token=([0-9a-f]{32})/#))
         port = try #require(UInt16(parts.1))
@@ -42,9 +37,9 @@ final class RunningStudio: @unchecked Sendable {
         folder = try #require(reply.headers["location"])
     }
 
-    deinit { process.terminate() }
+    private var isOver = false
 
-    var processIdentifier: Int32 { process.processIdentifier }
+    deinit { if !isOver { Glibc.kill(process.pid, SIGKILL) } }
 
     /// The head of a request as the page sends it.
     func head(_ name: String, method: String = "GET", host: String? = nil, more: [String] = []) -> String {
@@ -82,12 +77,15 @@ final class RunningStudio: @unchecked Sendable {
         return "?" + (components.percentEncodedQuery ?? "").replacingOccurrences(of: "+", with: "%2B")
     }
 
-    /// Sends Ctrl-C and returns the seconds until it has ended.
-    func interrupt() -> Double {
-        let start = ContinuousClock.now
-        Glibc.kill(process.processIdentifier, SIGINT)
-        process.waitUntilExit()
-        return Double((start.duration(to: .now)).components.seconds)
+    /// Sends Ctrl-C. Returns whether that has ended it within two seconds.
+    func interrupt() -> Bool {
+        Glibc.kill(process.pid, SIGINT)
+        for _ in 0..<2_000 {
+            isOver = process.hasEnded()
+            if isOver { return true }
+            usleep(1_000)
+        }
+        return false
     }
 }
 

@@ -48,11 +48,7 @@ final class StudioStore: Sendable {
     }
 
     private static func run(_ words: [String]) throws {
-        let process = Process()
-        process.executableURL = RunningStudio.binaries.appendingPathComponent("hornbeam")
-        process.arguments = words + ["--quiet"]
-        try process.run()
-        process.waitUntilExit()
-        try #require(process.terminationStatus == 0)
+        let command = RunningStudio.binaries.appendingPathComponent("hornbeam").path
+        try #require(try Spawned.run([command] + words + ["--quiet"]) == 0)
     }
 }

@@ -12,7 +12,7 @@ enum Studios {
         let studio = try RunningStudio(store.file)
         // Nothing releases it before the tests end.
         running.store(studio.processIdentifier, ordering: .relaxed)
-        atexit { kill(Studios.running.load(ordering: .relaxed), SIGTERM) }
+        atexit { kill(Studios.running.load(ordering: .relaxed), SIGKILL) }
         return (store, studio)
     }
 
