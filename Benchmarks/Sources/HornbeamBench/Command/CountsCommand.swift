@@ -21,8 +21,9 @@ struct CountsCommand {
     /// Beyond so many more allocations, in figures and as a share: a sort or a table may take one more now and then,
     /// by the addresses that it meets.
     fileprivate static let toleratedAllocations = (number: 0.02, share: 0.001)
-    /// A workload above its former count is counted again, so often in all, and its least count is compared. Which pages
-    /// a writer has to copy depends on when the store's own thread ends its checkpoints: `delete-rand` varies by 8 %.
+    /// A workload above its former count is counted again, so often in all, and its least count is compared. Which
+    /// pages a writer has to copy depends on when the store's own thread ends its checkpoints: `delete-rand` varies by
+    /// 8 %.
     private static let turns = 3
 
     private let check: String?
