@@ -21,8 +21,8 @@ package final class QueryWatch {
     /// Takes the end of a query.
     package typealias End = (Report) -> Void
 
-    /// Takes the beginning of a query, with the name of its entity type or the text of the statement. Returns the closure
-    /// that is called at the query's end.
+    /// Takes the beginning of a query, with the name of its entity type or the text of the statement. Returns the
+    /// closure that is called at the query's end.
     package typealias Begin = (_ kind: Kind, _ name: String) -> End
 
     private var began: Begin

@@ -115,7 +115,7 @@ struct OperationLogTests {
         #expect(query.level == .warning)
         #expect(query.values["rowsRead"] == .int(100) && query.values["rowsPassed"] == .int(100))
         #expect(query.values["plan"]?.text.contains("scan of 100 rows") == true)
-        let statement = try #require(slow.first { $0.values["name"]?.text.hasPrefix("SELECT") == true })
+        let statement = try #require(slow.first { $0.metadata["name"]?.hasPrefix("SELECT") == true })
         #expect(statement.values["plan"]?.text.contains("LoggedParcel") == true)
     }
 

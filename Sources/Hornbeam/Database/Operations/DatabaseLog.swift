@@ -94,8 +94,8 @@ extension Database {
             /// Values: `name` (of the entity type, or the statement), `seconds`, `plan`, and `rowsRead` and
             /// `rowsPassed` if they were counted.
             public static let slowQuery = Event("slowQuery")
-            /// Values: `kind` (`read` or `write`) and `seconds`; of a write also the parts of these, `secondsWaited` for
-            /// its turn and `secondsCommitted`.
+            /// Values: `kind` (`read` or `write`) and `seconds`; of a write also the parts of these, `secondsWaited`
+            /// for its turn and `secondsCommitted`.
             public static let slowTransaction = Event("slowTransaction")
             /// An open read for which the file keeps old pages. Values: `kind` (`read`, or `longLivedRead`), `seconds`
             /// since it began, and `snapshotBytes` that the file keeps for all reads.

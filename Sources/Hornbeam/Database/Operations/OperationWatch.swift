@@ -76,7 +76,8 @@ final class OperationWatch: Sendable {
 
     // MARK: Reads that stay open
 
-    /// After a checkpoint: has the log's thread, which holds no lock of the store, look for reads that are open for long.
+    /// After a checkpoint: has the log's thread, which holds no lock of the store, look for reads that are open for
+    /// long.
     func noteCheckpoint() { log?.queue.run { self.lookAtReads() } }
 
     /// Logs the reads that are open for long, if the file keeps pages for reads.

@@ -6,8 +6,8 @@ extension Database {
     public struct Span: Sendable {
         public enum Kind: String, Sendable {
             case read, write
-            /// A query of an entity type. A lookup by id or by unique key, which takes a microsecond, gives no span, nor
-            /// does a query within another one.
+            /// A query of an entity type. A lookup by id or by unique key, which takes a microsecond, gives no span,
+            /// nor does a query within another one.
             case query
             case statement
         }
