@@ -2,8 +2,6 @@
 // Resolves the names of a statement against the schema: sources first, in their order, then the expressions. A column
 // that is read gets a slot in the frame; a path through a to-one relation gets a source of its own, which follows it.
 
-import FoundationEssentials
-
 /// The content of a slot.
 enum SlotContent: Equatable {
     case column(Int)
@@ -49,6 +47,10 @@ final class BoundSource {
     var contents: [(slot: Int, content: SlotContent)] = []
     /// The slot of the element of an array.
     var elementSlot: Int?
+    /// The names of the columns, if the elements are the rows of a subquery.
+    var fields: [String]?
+    /// The conditions under which such a row is joined.
+    var on: [BoundExpression] = []
 
     init(_ number: Int, _ alias: String, _ type: EntityType?, _ rows: Rows, isOuter: Bool, isImplicit: Bool = false) {
         self.number = number
@@ -58,6 +60,24 @@ final class BoundSource {
         self.isOuter = isOuter
         self.isImplicit = isImplicit
     }
+}
+
+extension BoundSource {
+    /// Whether the source or a column or relation of it is called so.
+    func isNamed(_ name: String) -> Bool { !isImplicit && (alias == name || has(name)) }
+
+    /// Whether it has a column or a relation of this name.
+    func has(_ name: String) -> Bool {
+        if let fields { return fields.contains(name) }
+        guard let type else { return false }
+        return type.description.column(name) != nil || type.relations.contains { $0.name == name }
+    }
+
+    /// The names that a path may go on with.
+    var names: [String] { fields ?? type?.names ?? [] }
+
+    /// The conditions that ON gives.
+    var joinConditions: [BoundExpression] { if case .join(let conditions) = rows { conditions } else { on } }
 }
 
 /// A full-text condition of a statement.
@@ -73,7 +93,9 @@ struct Binder {
     let schema: Schema
     /// The transaction, nil if there are names alone and nothing can be looked up.
     let core: StoreTransaction?
-    let parameters: StatementParameters
+    let inputs: StatementInputs
+    /// The sources of the statement around a subquery, which it can't use.
+    var outer: [BoundSource] = []
     var sources: [BoundSource] = []
     var matches: [BoundMatch] = []
     /// The source that owns each slot, nil for variables.
@@ -82,11 +104,8 @@ struct Binder {
     private var variables: [(name: String, slot: Int)] = []
     /// The slots of variables by depth, so that equal expressions have equal slots.
     private var variableSlots: [Int] = []
-    private var used: Set<Parameter.Name> = []
     /// The size of the values that were computed already.
     var folded = 0
-    /// The value of NOW(), the same everywhere in a run.
-    let moment = Date().timeIntervalSinceReferenceDate
     /// Set while clauses after a grouping are bound.
     var grouping: GroupScope?
     /// The expressions of the result's columns by their aliases, for later clauses.
@@ -94,11 +113,11 @@ struct Binder {
     /// The aliases of all columns of the result, for errors.
     var resultNames: [String] = []
 
-    init(_ text: String, _ core: StoreTransaction, _ parameters: StatementParameters) {
+    init(_ text: String, _ core: StoreTransaction, _ inputs: StatementInputs) {
         self.text = text
         self.core = core
         schema = core.schema
-        self.parameters = parameters
+        self.inputs = inputs
     }
 
     /// Binds an expression on one type, by names alone.
@@ -106,7 +125,7 @@ struct Binder {
         self.text = text
         core = nil
         schema = Schema(types: [EntityType(named: type)])
-        parameters = StatementParameters()
+        inputs = StatementInputs()
         try bindSources(SelectStatement(projections: [], source: Source(type: type.name, place: 0)))
     }
 
@@ -151,7 +170,7 @@ struct Binder {
         schema.typeNames.filter { !EntityDescription.isTombstone($0) }
     }
 
-    private func type(_ name: String, at place: TextPlace) throws -> EntityType {
+    func type(_ name: String, at place: TextPlace) throws -> EntityType {
         if name == "_" {
             guard typeNames.count == 1 else {
                 throw failure(
@@ -188,8 +207,13 @@ struct Binder {
 
     mutating func bindSources(_ statement: SelectStatement) throws {
         let source = statement.source
-        let type = try type(source.type, at: source.place)
-        _ = try add(source.alias ?? source.type, type, .scan, isOuter: false, at: source.place)
+        let alias = source.alias ?? source.type
+        if let query = source.query {
+            _ = try addRows(of: query, alias, isOuter: false, at: source.place)
+        } else {
+            let type = try type(source.type, at: source.place)
+            _ = try add(alias, type, .scan, isOuter: false, at: source.place)
+        }
         for join in statement.joins { try bind(join) }
     }
 
@@ -200,12 +224,12 @@ struct Binder {
             let type = try type(name, at: join.place)
             let source = try add(join.alias ?? name, type, .scan, isOuter: isOuter, at: join.place)
             let condition = try bind(on)
-            if isOuter, lastSource(of: condition) > source.number {
-                throw failure(
-                    "the condition of a LEFT JOIN can't go through a relation of \(source.alias): join along the "
-                        + "relation instead", at: join.place)
-            }
             source.rows = .join(condition.conjuncts)
+            if isOuter { try requireNoLater(source, at: join.place) }
+        case .query(let query, let on):
+            let source = try addRows(of: query, join.alias ?? "", isOuter: isOuter, at: join.place)
+            source.on = try bind(on).conjuncts
+            if isOuter { try requireNoLater(source, at: join.place) }
         case .relation(let path):
             guard let (from, side) = try relation(path) else {
                 throw failure("\(path.text) is no relation", at: path.place)
@@ -224,6 +248,24 @@ struct Binder {
             let source = try add(alias, nil, .elements(bound), isOuter: isOuter, at: join.place)
             source.elementSlot = makeSlot(of: source.number)
         }
+    }
+
+    private func requireNoLater(_ source: BoundSource, at place: TextPlace) throws {
+        guard source.joinConditions.contains(where: { lastSource(of: $0) > source.number }) else { return }
+        throw failure(
+            "the condition of a LEFT JOIN can't go through a relation of \(source.alias): join along the relation "
+                + "instead", at: place)
+    }
+
+    /// Adds the rows of a subquery, which are the elements of an array.
+    private mutating func addRows(
+        of query: Expression, _ alias: String, isOuter: Bool, at place: TextPlace
+    ) throws -> BoundSource {
+        let rows = try rows(of: query)
+        let source = try add(alias, nil, .elements(.constant(.array(rows.items))), isOuter: isOuter, at: place)
+        source.elementSlot = makeSlot(of: source.number)
+        source.fields = rows.fields
+        return source
     }
 
     private mutating func follow(_ side: EdgeSide, _ from: Int, _ join: SourceJoin) throws {
@@ -273,10 +315,7 @@ struct Binder {
 
     /// The only source that has a column or relation of this name.
     func owner(of name: String, at place: TextPlace) throws -> BoundSource? {
-        let owners = sources.filter { source in
-            guard !source.isImplicit, let type = source.type else { return false }
-            return type.description.column(name) != nil || type.relations.contains { $0.name == name }
-        }
+        let owners = sources.filter { !$0.isImplicit && $0.has(name) }
         guard owners.count < 2 else {
             let names = owners.map { "\($0.alias).\(name)" }
             throw failure("“\(name)” may be \(names.joined(separator: " or ")): write which", at: place)
@@ -291,10 +330,17 @@ struct Binder {
             return follow(path.steps.dropFirst(), of: .slot(variable.slot))
         }
         if let source = sources.first(where: { !$0.isImplicit && $0.alias == path.head }) {
-            if let slot = source.elementSlot { return follow(path.steps.dropFirst(), of: .slot(slot)) }
+            if let slot = source.elementSlot {
+                let steps = path.steps.dropFirst()
+                if source.fields != nil, case .name(let name)? = steps.first, !source.has(name) {
+                    throw failure("\(source.alias) has no “\(name)”" + hint(name, source.names), at: path.place)
+                }
+                return follow(steps, of: .slot(slot))
+            }
             return try bind(path.steps.dropFirst(), of: source, path, asObjects)
         }
         if let source = try owner(of: path.head, at: path.place) {
+            if let slot = source.elementSlot { return follow(path.steps[...], of: .slot(slot)) }
             return try bind(path.steps[...], of: source, path, asObjects)
         }
         let types = sources.filter { !$0.isImplicit }
@@ -303,8 +349,14 @@ struct Binder {
                 "“\(path.head)” is a column of the result, which isn't known yet here: write what it stands for",
                 at: path.place)
         }
-        let names = types.flatMap { [$0.alias] + ($0.type?.names ?? []) }
-        let owner = types.count == 1 ? types[0].type.map { "\($0.name) has no “\(path.head)”" } : nil
+        if outer.contains(where: { $0.isNamed(path.head) }) {
+            throw failure(
+                "“\(path.head)” belongs to the statement around this subquery, which can't use its rows: JOIN the "
+                    + "types, or write ANY x IN relation SATISFIES … END", at: path.place)
+        }
+        let names = types.flatMap { [$0.alias] + $0.names }
+        let only = types.count == 1 ? types[0].type?.name ?? types[0].fields.map { _ in types[0].alias } : nil
+        let owner = only.map { "\($0) has no “\(path.head)”" }
         let hint = SwiftSpelling.hint(name: path.head) ?? hint(path.head, names)
         throw failure((owner ?? "nothing is called “\(path.head)”") + hint, at: path.place)
     }
@@ -385,29 +437,11 @@ struct Binder {
     // MARK: Parameters
 
     /// The value that is given for a parameter.
-    mutating func value(of parameter: Parameter) throws(HornbeamError) -> Value {
-        used.insert(parameter.name)
+    func value(of parameter: Parameter) throws(HornbeamError) -> Value {
+        if let value = inputs.value(of: parameter.name) { return value }
         switch parameter.name {
-        case .position(let position):
-            if parameters.positions.indices.contains(position - 1) { return parameters.positions[position - 1] }
-            throw failure("no value is given for parameter \(position)", at: parameter.place)
-        case .name(let name):
-            if let value = parameters.names[name] { return value }
-            throw failure("no value is given for parameter $\(name)", at: parameter.place)
-        }
-    }
-
-    /// Refuses values that nothing asks for.
-    func requireUse() throws(HornbeamError) {
-        let last = used.reduce(0) { if case .position(let position) = $1 { max($0, position) } else { $0 } }
-        if parameters.positions.count > last {
-            throw HornbeamError(
-                .invalid,
-                "the statement has \(Spelling.counted(last, "parameter")), and "
-                    + "\(Spelling.counted(parameters.positions.count, "value is", "values are")) given")
-        }
-        if let name = parameters.names.keys.sorted().first(where: { !used.contains(.name($0)) }) {
-            throw HornbeamError(.invalid, "the statement has no parameter $\(name), for which a value is given")
+        case .position(let position): throw failure("no value is given for parameter \(position)", at: parameter.place)
+        case .name(let name): throw failure("no value is given for parameter $\(name)", at: parameter.place)
         }
     }
 }

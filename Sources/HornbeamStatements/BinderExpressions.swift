@@ -213,6 +213,8 @@ extension Binder {
         case .rank(let place): return try bindRank(at: place)
         case .meta(let field, let alias, let place): return try bindMeta(field, alias, at: place)
         case .star(_, let place): throw failure("* is a result, or what COUNT counts, and no value", at: place)
+        case .subquery(let statement, let place): return .constant(.array(try values(of: statement, at: place)))
+        case .exists(let statement, let place): return .constant(.bool(try hasRows(statement, at: place)))
         }
     }
 
@@ -340,7 +342,7 @@ extension Binder {
         }
         if call.name == "now" {
             try check(call, 0...0)
-            return .constant(.value(.date(moment)))
+            return .constant(.value(.date(inputs.moment)))
         }
         if call.name == "snippet" {
             try check(call, 0...4)
@@ -408,7 +410,8 @@ extension Expression: ExpressionTree {
     /// The parts that it is made of.
     var children: [Expression] {
         switch self {
-        case .literal, .missing, .parameter, .path, .rank, .meta, .star: []
+        // A subquery's expressions are its own.
+        case .literal, .missing, .parameter, .path, .rank, .meta, .star, .subquery, .exists: []
         case .array(let parts, _): parts
         case .object(let fields, _): fields.map(\.value)
         case .unary(_, let inner, _), .test(let inner, _), .collate(let inner, _, _): [inner]
@@ -441,7 +444,7 @@ extension Expression: ExpressionTree {
             switch first {
             case .literal(_, let place), .missing(let place), .array(_, let place), .object(_, let place),
                 .unary(_, _, let place), .comprehension(_, _, _, _, let place), .rank(let place),
-                .meta(_, _, let place), .star(_, let place):
+                .meta(_, _, let place), .star(_, let place), .subquery(_, let place), .exists(_, let place):
                 return place
             case .parameter(let parameter): return parameter.place
             case .path(let path): return path.place

@@ -61,6 +61,10 @@ package indirect enum Expression: Sendable, Equatable {
     case meta(MetaField, alias: String?, TextPlace)
     /// `*` or `alias.*`, as a result or in `COUNT(*)`.
     case star(alias: String?, TextPlace)
+    /// `(SELECT …)` behind IN: an array of the values of its only column.
+    case subquery(SelectStatement, TextPlace)
+    /// `EXISTS (SELECT …)`
+    case exists(SelectStatement, TextPlace)
 }
 
 /// A name, and the steps from it: `m.author.name`, `tags[0]`.
@@ -180,7 +184,7 @@ package struct TextMatching: Sendable, Equatable {
 }
 
 /// One column of the result.
-struct Projection: Sendable, Equatable {
+package struct Projection: Sendable, Equatable {
     var value: Expression
     /// The alias that `AS` gives.
     var alias: String?
@@ -190,14 +194,16 @@ struct Projection: Sendable, Equatable {
 }
 
 /// The source of rows: a type and the joined sources, in order.
-struct Source: Sendable, Equatable {
-    /// An entity type, or `_` for the only one there is.
+package struct Source: Sendable, Equatable {
+    /// An entity type, or `_` for the only one there is; a name that WITH gives.
     var type: String
     var alias: String?
     var place: TextPlace
+    /// The subquery whose rows these are; nil for a type.
+    var query: Expression?
 }
 
-struct SourceJoin: Sendable, Equatable {
+package struct SourceJoin: Sendable, Equatable {
     enum Kind: Sendable, Equatable {
         case inner
         case leftOuter
@@ -205,6 +211,8 @@ struct SourceJoin: Sendable, Equatable {
     enum Target: Sendable, Equatable {
         /// `JOIN Type AS t ON …`
         case type(String, on: Expression)
+        /// `JOIN (SELECT …) AS t ON …`
+        case query(Expression, on: Expression)
         /// `JOIN chat.messages AS m`: along a relation.
         case relation(Path)
         /// `UNNEST p.likes AS like`
@@ -237,7 +245,7 @@ package struct QueryClauses: Sendable, Equatable {
 }
 
 /// `[EXPLAIN] SELECT …`
-struct SelectStatement: Sendable, Equatable {
+package struct SelectStatement: Sendable, Equatable {
     var isExplained = false
     var isDistinct = false
     /// `SELECT VALUE x` (also RAW): rows are values, not columns.
@@ -246,4 +254,61 @@ struct SelectStatement: Sendable, Equatable {
     var source: Source
     var joins: [SourceJoin] = []
     var clauses = QueryClauses()
+    /// The statements that UNION adds, nil if there are none.
+    var union: Union?
+}
+
+/// `UNION [ALL] SELECT … {UNION [ALL] SELECT …}`, behind the first SELECT.
+struct Union: Sendable, Equatable {
+    var others: [SelectStatement]
+    /// Whether equal rows stay.
+    var isAll: Bool
+    /// ORDER BY, LIMIT and OFFSET of the whole result.
+    var clauses = QueryClauses()
+}
+
+/// A whole statement.
+enum StatementTree: Sendable, Equatable {
+    case select(SelectStatement)
+    case change(ChangeStatement)
+}
+
+/// `[EXPLAIN] INSERT …`, `UPSERT …`, `UPDATE …` or `DELETE …`
+struct ChangeStatement: Sendable, Equatable {
+    enum Action: Sendable, Equatable {
+        /// An entity with the same id is replaced, or is an error.
+        case insert(InsertedRows, replaces: Bool)
+        case update([Assignment])
+        case delete
+    }
+
+    var isExplained = false
+    var action: Action
+    /// The type whose entities change.
+    var target: Source
+    var condition: Expression?
+    /// The columns of RETURNING.
+    var returning: [Projection] = []
+}
+
+/// The entities that INSERT names.
+enum InsertedRows: Sendable, Equatable {
+    /// `{"name": a, …}, …`
+    case objects([Expression])
+    /// `(name, …) VALUES (a, …), …`
+    case values([InsertedName], [[Expression]])
+    /// `[(name, …)] SELECT …`
+    case query([InsertedName], SelectStatement)
+}
+
+/// A property or relation in the list behind the type of INSERT.
+struct InsertedName: Sendable, Equatable {
+    var name: String
+    var place: TextPlace
+}
+
+/// `path = value` behind SET.
+struct Assignment: Sendable, Equatable {
+    var path: Path
+    var value: Expression
 }

@@ -4,14 +4,14 @@
 //     expression = and {OR and}             and = not {AND not}           not = NOT not | comparison
 //     comparison = concat [(= | == | != | <> | < | <= | > | >=) concat
 //                          | [NOT] LIKE concat [ESCAPE concat] | [NOT] BETWEEN concat AND concat
-//                          | [NOT] IN (list | [ list ] | concat)] {IS [NOT] (NULL | MISSING | VALUED)}
+//                          | [NOT] IN (list | [ list ] | (query) | concat)] {IS [NOT] (NULL | MISSING | VALUED)}
 //     concat     = sum {|| sum}     sum = product {(+ | -) product}     product = sign {(* | / | %) sign}
 //     sign       = (- | +) sign | operand [COLLATE collation]
 //     collation  = BINARY | NOCASE | FOLDED | UNICODE | ( one of these {NOCASE | NODIAC} ['locale'] )
 //     operand    = literal | parameter | path | function([DISTINCT] list) | function(*) | ( expression ) | [ list ]
 //                | { "name" : expression, … } | CASE … END | ANY … END | EVERY … END | ARRAY … END
-//                | MATCH(path {, path}, expression) | RANK([name]) | META([name]).(id | updatedAt | createdAt |
-//                version)
+//                | EXISTS (query) | MATCH(path {, path}, expression) | RANK([name])
+//                | META([name]).(id | updatedAt | createdAt | version)
 //     path       = name {. name | [ number ]}
 
 import FoundationEssentials
@@ -24,10 +24,11 @@ extension StatementParser {
         try descend()
         let expression = try disjunction()
         depth -= 1
+        noteHeight()
         return expression
     }
 
-    private mutating func descend() throws(HornbeamError) {
+    mutating func descend() throws(HornbeamError) {
         guard depth < Self.maxDepth else { throw failure("more than \(Self.maxDepth) levels of nesting") }
         try StackRoom.require()
         depth += 1
@@ -171,7 +172,11 @@ extension StatementParser {
     }
 
     private mutating func membership(of left: Expression) throws(HornbeamError) -> Expression {
-        if take(sign: "(") { return .within(left, try list(until: ")")) }
+        if take(sign: "(") {
+            guard beginsQuery else { return .within(left, try list(until: ")")) }
+            let place = place
+            return .withinArray(left, .subquery(try subquery(), place))
+        }
         guard take(sign: "[") else { return .withinArray(left, try concatenation()) }
         let list = try list(until: "]")
         // A parameter alone in parentheses may be the list itself; in brackets it is the only element.
@@ -353,16 +358,16 @@ extension StatementParser {
             next()
             return try comprehension(start)
         case "SELECT":
-            throw failure("there are no subqueries: join the other type, or give the values as a parameter, IN ?")
+            throw failure(OtherStatements.subquery)
         default: return .path(try path("a value, a name or a function"))
         }
     }
 
     /// Words that continue an expression or end it.
     private static let endings: Set<String> = [
-        "AND", "AS", "ASC", "BETWEEN", "COLLATE", "DESC", "ELSE", "END", "ESCAPE", "FOR", "FROM", "GROUP", "HAVING",
-        "IN", "INNER", "IS", "JOIN", "LEFT", "LIKE", "LIMIT", "NULLS", "OFFSET", "OR", "ORDER", "SATISFIES", "THEN",
-        "UNNEST", "WHEN", "WHERE",
+        "AND", "AS", "ASC", "BETWEEN", "COLLATE", "DESC", "ELSE", "END", "ESCAPE", "EXCEPT", "FOR", "FROM", "GROUP",
+        "HAVING", "IN", "INNER", "INTERSECT", "IS", "JOIN", "LEFT", "LIKE", "LIMIT", "NULLS", "OFFSET", "OR", "ORDER",
+        "RETURNING", "SATISFIES", "THEN", "UNION", "UNNEST", "WHEN", "WHERE",
     ]
 
     /// Whether an expression for the elements follows the word ARRAY. Otherwise the word is a name.
@@ -487,6 +492,7 @@ extension StatementParser {
         guard case .name(let word) = next() else { throw failure("expected a function") }
         next()
         switch word.lowercased() {
+        case "exists" where beginsQuery: return .exists(try subquery(), start)
         case "match": return try matching(start)
         case "rank": return try rank(start)
         case "meta": return try meta(start)

@@ -47,6 +47,8 @@ extension Expression {
         case .rank: "RANK()"
         case .meta(let field, let alias, _): "META(\(alias ?? "")).\(field.rawValue)"
         case .star(let alias, _): alias.map { "\($0).*" } ?? "*"
+        case .subquery(let statement, _): "(\(statement.words))"
+        case .exists(let statement, _): "EXISTS (\(statement.words))"
         }
     }
 
@@ -58,5 +60,13 @@ extension Expression {
         case .unary, .binary, .like, .between, .within, .withinArray, .test, .collate: "(\(text))"
         default: text
         }
+    }
+}
+
+extension SelectStatement {
+    /// Enough of a subquery to know it again in a plan.
+    fileprivate var words: String {
+        let columns = projections.map(\.text).joined(separator: ", ")
+        return "SELECT \(columns) FROM \(source.type)" + (clauses.condition.map { " WHERE \($0.text)" } ?? "")
     }
 }

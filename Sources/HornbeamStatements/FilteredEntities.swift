@@ -20,7 +20,7 @@ package struct FilteredEntities {
         }
         self.statement = statement
         self.core = core
-        plan = try SelectPlan(query, statement, condition ?? "", core, parameters)
+        plan = try SelectPlan(query, statement, condition ?? "", core, StatementInputs(parameters))
     }
 
     /// Calls `body` with each entity, in the order of the query, until it returns false. The score is nil unless the

@@ -30,8 +30,8 @@ final class KeptBytes {
     var tooLarge: HornbeamError {
         HornbeamError(
             .tooLarge,
-            "what a statement keeps of rows to sort, group or tell them apart takes more than \(limit) bytes: have "
-                + "fewer rows, by conditions, or an order that an index has")
+            "what a statement keeps of rows to sort, group, change or tell them apart takes more than \(limit) bytes: "
+                + "have fewer rows, by conditions, or an order that an index has")
     }
 }
 

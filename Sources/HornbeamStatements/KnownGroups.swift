@@ -7,7 +7,7 @@ import HornbeamTree
 
 extension SelectPlan {
     /// Whether the rows are those of the query, and no others.
-    var isOfQuery: Bool { isAlone && conditions.allSatisfy(\.isEmpty) }
+    var isOfQuery: Bool { isAlone && isOfEntities && conditions.allSatisfy(\.isEmpty) }
 
     /// The number of an ordered column of the first source, if that is all that an expression is.
     func column(_ expression: BoundExpression) -> Int? {

@@ -4,7 +4,8 @@
 package enum QueryLanguage {
     /// The words that a statement is made of, in upper case, for those who complete what a person types.
     package static let keywords: [String] = StatementParser.reserved.union([
-        "ASC", "COLLATE", "DESC", "ESCAPE", "FIRST", "FOR", "LAST", "LIKE", "NULLS", "VALUE", "VALUED",
+        "ASC", "COLLATE", "DELETE", "DESC", "ESCAPE", "EXISTS", "FIRST", "FOR", "INSERT", "INTO", "LAST", "LIKE",
+        "NULLS", "RETURNING", "SET", "UNION", "UPDATE", "UPSERT", "VALUE", "VALUED", "VALUES", "WITH",
     ]).sorted()
 
     /// The names of all functions, in upper case.
@@ -13,8 +14,8 @@ package enum QueryLanguage {
         + BoundAggregate.Function.allCases.map { $0.rawValue.uppercased() } + ["MATCH", "META", "RANK", "SNIPPET"])
         .sorted()
 
-    /// `[EXPLAIN] SELECT … FROM …`
-    static func statement(_ text: String) throws(HornbeamError) -> SelectStatement {
+    /// `[EXPLAIN] SELECT … FROM …`, or a statement that changes data.
+    static func statement(_ text: String) throws(HornbeamError) -> StatementTree {
         var parser = try StatementParser(text)
         return try parser.wholeStatement()
     }

@@ -3,7 +3,7 @@
 
 extension SelectPlan {
     func explanation(_ statement: SelectStatement, _ core: StoreTransaction) throws -> String {
-        var lines = ["\(try core.explain(query))"]
+        var lines = [isOfEntities ? "\(try core.explain(query))" : step(sources[0])]
         for source in sources.dropFirst() { lines.append("  " + step(source)) }
         let tested = conditions.joined().count
         if tested > 0, let condition = statement.clauses.condition {
@@ -58,7 +58,11 @@ extension SelectPlan {
             let push = FilterPush(binder: binder, source: source, frame: frame)
             let isPushed = conditions.contains { push.filter($0) != nil }
             return "for each, \(isPushed ? "query" : "scan") \(source.type?.name ?? "") as \(source.alias)" + outer
-        case .elements: return "unnest as \(source.alias)" + outer
+        case .elements(let array):
+            guard source.fields != nil, case .constant(.array(let rows)) = array else {
+                return "unnest as \(source.alias)" + outer
+            }
+            return "\(Spelling.counted(rows.count, "row")) of a subquery as \(source.alias)" + outer
         }
     }
 }

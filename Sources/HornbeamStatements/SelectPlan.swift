@@ -16,6 +16,13 @@ struct SelectPlan {
         var nullsFirst: Bool
         /// For `explain`.
         var text: String
+
+        init(_ term: Ordering, _ value: BoundExpression, text: String) {
+            self.value = value
+            isDescending = term.isDescending
+            nullsFirst = term.nulls.map { $0 == .first } ?? !term.isDescending
+            self.text = text + (term.isDescending ? " DESC" : "")
+        }
     }
 
     /// Maximum number of columns of a result. There may be as many groups, orders and aggregates, too.
@@ -45,6 +52,9 @@ struct SelectPlan {
 
     var sources: [BoundSource] { binder.sources }
 
+    /// Whether the first source has entities, and so a query, and no rows of a subquery.
+    var isOfEntities: Bool { sources[0].type != nil }
+
     /// Number of the first rows of the result that are looked at, nil for all.
     var rowsNeeded: Int? {
         guard let limit else { return nil }
@@ -52,12 +62,16 @@ struct SelectPlan {
         return overflow ? nil : sum
     }
 
-    /// - Parameter mayStop: whether the caller may stop before the last row of the result.
+    /// Plans one SELECT, without those that UNION adds.
+    /// - Parameters:
+    ///   - outer: the sources of the statement around, if it is a subquery.
+    ///   - mayStop: whether the caller may stop before the last row of the result.
     init(
-        _ statement: SelectStatement, _ text: String, _ core: StoreTransaction, _ parameters: StatementParameters,
-        mayStop: Bool = false
+        _ statement: SelectStatement, _ text: String, _ core: StoreTransaction, _ inputs: StatementInputs,
+        outer: [BoundSource] = [], mayStop: Bool = false
     ) throws {
-        var binder = Binder(text, core, parameters)
+        var binder = Binder(text, core, inputs)
+        binder.outer = outer
         isValue = statement.isValue
         isDistinct = statement.isDistinct
         binder.resultNames = statement.projections.compactMap(\.alias)
@@ -67,7 +81,6 @@ struct SelectPlan {
         let rows = try SelectBinding(&binder, statement)
         limit = try Self.count(clauses.limit, "LIMIT", &binder)
         offset = try Self.count(clauses.offset, "OFFSET", &binder) ?? 0
-        try binder.requireUse()
         (columns, grouping, having) = (rows.columns, rows.grouping, rows.having)
         terms = rows.order
         isAlone = binder.sources.allSatisfy { $0.number == 0 || $0.isImplicit }
@@ -78,7 +91,7 @@ struct SelectPlan {
         if !pushes(rows.order) { order = rows.order }
         dropUnused()
         query.needs = needs
-        let isWhole = isAlone && order.isEmpty && grouping == nil && !isDistinct
+        let isWhole = isAlone && isOfEntities && order.isEmpty && grouping == nil && !isDistinct
         if isWhole, conditions.allSatisfy(\.isEmpty) {
             query.limit = limit
             query.offset = offset
@@ -93,12 +106,12 @@ struct SelectPlan {
     /// - Parameter statement: nothing but the query's type and WHERE.
     init(
         _ query: EntityQuery, _ statement: SelectStatement, _ text: String, _ core: StoreTransaction,
-        _ parameters: StatementParameters
+        _ inputs: StatementInputs
     ) throws {
-        var binder = Binder(text, core, parameters)
+        var binder = Binder(text, core, inputs)
         try binder.bindSources(statement)
         let condition = try statement.clauses.condition.map { try binder.bind($0) }
-        try binder.requireUse()
+        try inputs.requireUse()
         (isValue, isDistinct, isAlone, terms) = (false, false, true, [])
         self.binder = binder
         self.query = query
@@ -112,7 +125,7 @@ struct SelectPlan {
         self.query.mayStop = limit != nil
     }
 
-    private static func count(
+    static func count(
         _ expression: Expression?, _ clause: String, _ binder: inout Binder
     ) throws -> Int? {
         guard let expression else { return nil }
@@ -124,8 +137,7 @@ struct SelectPlan {
 
     /// Conditions of a join that go through relations of the joined type, which are followed after it.
     private static func late(in source: BoundSource, _ binder: Binder) -> [BoundExpression] {
-        guard case .join(let conditions) = source.rows else { return [] }
-        return conditions.filter { binder.lastSource(of: $0) > source.number }
+        source.joinConditions.filter { binder.lastSource(of: $0) > source.number }
     }
 
     /// Removes columns that are only used by conditions of the query.
@@ -138,7 +150,7 @@ struct SelectPlan {
         for source in binder.sources {
             switch source.rows {
             case .join(let conditions): use(conditions)
-            case .elements(let array): use([array])
+            case .elements(let array): use([array] + source.on)
             case .scan, .link: break
             }
         }
@@ -152,7 +164,7 @@ struct SelectPlan {
 
     /// The needs that groups have of rows, if these are read for nothing else.
     private var needs: RowNeeds? {
-        guard let grouping, isAlone, binder.sources.count == 1 else { return nil }
+        guard let grouping, isAlone, isOfEntities, binder.sources.count == 1 else { return nil }
         var columns: Set<Int> = []
         for (_, content) in binder.sources[0].contents {
             guard case .column(let column) = content else { return nil }
@@ -164,6 +176,10 @@ struct SelectPlan {
 
     /// Gives each condition to the first source that can answer it.
     private mutating func place(_ conjuncts: [BoundExpression]) throws {
+        guard isOfEntities else {
+            for conjunct in conjuncts { conditions[max(0, binder.lastSource(of: conjunct))].append(conjunct) }
+            return
+        }
         let push = FilterPush(binder: binder, source: binder.sources[0], frame: Frame(slots: binder.slotCount))
         var filters: [Filter] = []
         for conjunct in conjuncts {
@@ -235,7 +251,7 @@ private struct SelectBinding {
         }
         // A column of this name is meant before an alias of the result, but in ORDER BY.
         var hidden = named
-        for name in named.keys where try binder.isName(name) { hidden[name] = nil }
+        for name in named.keys where binder.isName(name) { hidden[name] = nil }
         binder.aliases = hidden
         for (clause, parts) in [("GROUP BY", clauses.groups), ("ORDER BY", clauses.order.map(\.value))]
         where parts.count > SelectPlan.maxColumns {
@@ -257,11 +273,7 @@ private struct SelectBinding {
         binder.aliases = named
         for term in clauses.order {
             let (value, text) = try binder.bindOrder(term.value, columns)
-            order.append(
-                SelectPlan.Order(
-                    value: value, isDescending: term.isDescending,
-                    nullsFirst: term.nulls.map { $0 == .first } ?? !term.isDescending,
-                    text: text + (term.isDescending ? " DESC" : "")))
+            order.append(SelectPlan.Order(term, value, text: text))
         }
         binder.aliases = [:]
         grouping = binder.grouping
@@ -273,17 +285,11 @@ private struct SelectBinding {
 
 extension Binder {
     /// Whether a source or a column of one is called so.
-    func isName(_ name: String) throws -> Bool {
-        sources.contains { source in
-            !source.isImplicit
-                && (source.alias == name || source.type?.description.column(name) != nil
-                    || source.type?.relations.contains { $0.name == name } ?? false)
-        }
-    }
+    func isName(_ name: String) -> Bool { sources.contains { $0.isNamed(name) } }
 
     /// The result column for a clause that is a number, counted from 1: `ORDER BY 2`. Returns its index; nil for an
     /// expression.
-    private func column(_ expression: Expression, _ clause: String, of count: Int) throws(HornbeamError) -> Int? {
+    func column(_ expression: Expression, _ clause: String, of count: Int) throws(HornbeamError) -> Int? {
         switch expression {
         case .literal(.int(let number), let place):
             guard let column = Int(exactly: number), column >= 1, column <= count else {
@@ -351,12 +357,17 @@ extension Binder {
         if grouping != nil { throw failure("* has no place in groups: name what is grouped by", at: place) }
         let chosen = sources.filter { !$0.isImplicit && (alias == nil || $0.alias == alias) }
         if let alias, chosen.isEmpty { throw failure("no source is called “\(alias)”", at: place) }
-        let names = chosen.flatMap { $0.type?.shownColumns.map(\.name) ?? [$0.alias] }
+        let names = chosen.flatMap { $0.type?.shownColumns.map(\.name) ?? $0.fields ?? [$0.alias] }
         let counts = Dictionary(names.map { ($0, 1) }, uniquingKeysWith: +)
         var columns: [SelectPlan.Column] = []
         for source in chosen {
             guard let type = source.type else {
-                if let slot = source.elementSlot {
+                if let slot = source.elementSlot, let fields = source.fields {
+                    for field in fields {
+                        let name = counts[field] == 1 ? field : "\(source.alias).\(field)"
+                        columns.append(SelectPlan.Column(name: name, value: .field(.slot(slot), field)))
+                    }
+                } else if let slot = source.elementSlot {
                     let name = counts[source.alias] == 1 ? source.alias : "\(source.alias)[]"
                     columns.append(SelectPlan.Column(name: name, value: .slot(slot)))
                 }

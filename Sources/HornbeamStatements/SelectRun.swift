@@ -33,7 +33,7 @@ final class SelectRun {
     /// Calls `body` with the values of each row of the result until it returns false.
     func run(_ body: ([StatementValue]) throws -> Bool) throws {
         // Changes that wait in a write are settled now, so that nothing changes while rows are read.
-        if core.transaction.isWritable { try core.flush() }
+        if core.transaction.isWritable { try core.uninterrupted { try core.flush() } }
         if plan.limit == 0 { return }
         var cut = Cut(plan)
         if plan.grouping != nil { return try runGroups(&cut, body) }
@@ -45,7 +45,7 @@ final class SelectRun {
                 for (column, key) in zip(plan.columns, keys) {
                     if case .slot(let slot) = column.value { frame.slots[slot] = key }
                 }
-                _ = try sorter.add(frame)
+                _ = try sorter.add(try plan.values(frame), frame)
             }
             for values in sorter.finish() where try !cut.take({ try body(values) }) { return }
             return
@@ -54,7 +54,7 @@ final class SelectRun {
         try withoutActuallyEscaping(body) { body in
             var seen: Set<[UInt8]> = []
             try forEachRow {
-                let values = try self.plan.columns.map { try $0.value.evaluate(self.frame) }
+                let values = try self.plan.values(self.frame)
                 if self.plan.isDistinct {
                     let key = StatementValue.key(values)
                     let size = key.count + KeptBytes.entry
@@ -68,7 +68,7 @@ final class SelectRun {
 
     /// Calls `body` with each entity of the first source for which the conditions are true, until it returns false.
     func forEachEntity(_ body: (RowID, RowReader, Double?) throws -> Bool) throws {
-        if core.transaction.isWritable { try core.flush() }
+        if core.transaction.isWritable { try core.uninterrupted { try core.flush() } }
         if plan.isCut { return try core.forEach(plan.query, body) }
         if plan.limit == 0 { return }
         var cut = Cut(plan)
@@ -87,9 +87,28 @@ final class SelectRun {
         }
     }
 
+    /// The row of the first source that the values handed on are of.
+    var rowID: RowID? { frame.rows[0] }
+
+    /// The values of the columns for one row of the first source as it is stored now, whatever the conditions; nil if
+    /// it isn't stored.
+    func values(of rowID: RowID) throws -> [StatementValue]? {
+        guard let row = try core.store(plan.query.type).row(rowID) else { return nil }
+        var values: [StatementValue]?
+        take = {
+            values = try self.plan.values(self.frame)
+            return false
+        }
+        defer { take = { true } }
+        frame.steps = 0
+        try fill(0, rowID, row, nil)
+        _ = try enter(1)
+        return values
+    }
+
     private func runSorted(_ cut: inout Cut, _ body: ([StatementValue]) throws -> Bool) throws {
         var sorter = RowSorter(plan, plan.order, kept)
-        try forEachRow { try sorter.add(self.frame) }
+        try forEachRow { try sorter.add(try self.plan.values(self.frame), self.frame) }
         for values in sorter.finish() where try !cut.take({ try body(values) }) { return }
     }
 
@@ -171,7 +190,8 @@ final class SelectRun {
         var sorter = RowSorter(plan, plan.order, KeptBytes(limit: kept.limit))
         for frame in frames {
             if let having = plan.having, try having.evaluate(frame).truth != true { continue }
-            _ = try sorter.add(frame)
+            try core.transaction.checkGoesOn()
+            _ = try sorter.add(try plan.values(frame), frame)
         }
         for values in sorter.finish() where try !cut.take({ try body(values) }) { return }
     }
@@ -181,6 +201,10 @@ final class SelectRun {
     private func forEachRow(_ body: @escaping () throws -> Bool) throws {
         take = body
         defer { take = { true } }
+        if case .elements(let rows) = plan.sources[0].rows {
+            _ = try unnest(rows, plan.sources[0])
+            return
+        }
         let query = plan.query
         func enter(_ rowID: RowID, _ row: RowReader, _ score: Double?) throws -> Bool {
             try fill(0, rowID, row, score)
@@ -193,8 +217,10 @@ final class SelectRun {
         }
     }
 
-    /// Tests the conditions that have all their values now, and continues with the next source.
+    /// Tests the conditions that have all their values now, and continues with the next source. Every row of every
+    /// source comes here, so a run ends soon after it is interrupted, also where it reads nothing.
     private func passed(_ number: Int) throws -> Bool {
+        try core.transaction.checkGoesOn()
         let held = frame.held
         defer { frame.held = held }
         frame.steps = 0
@@ -267,15 +293,28 @@ final class SelectRun {
         // A value that is no array is one element, as in SQL++.
         case let single: items = [single]
         }
+        var isFound = false
         for item in items {
             frame.slots[slot] = item
+            guard try isJoined(source) else { continue }
+            isFound = true
             if try !passed(source.number) { return false }
         }
-        if items.isEmpty, source.isOuter {
-            frame.slots[slot] = .missing
+        if !isFound, source.isOuter {
+            frame.slots[slot] = source.fields == nil ? .missing : .null
             return try passed(source.number)
         }
         return true
+    }
+
+    /// Whether the conditions of ON that have all their values now are true.
+    private func isJoined(_ source: BoundSource) throws -> Bool {
+        guard !source.on.isEmpty else { return true }
+        try core.transaction.checkGoesOn()
+        frame.steps = 0
+        return try source.on.allSatisfy { condition in
+            try plan.binder.lastSource(of: condition) > source.number || condition.evaluate(frame).truth == true
+        }
     }
 
     private func passWithout(_ source: BoundSource) throws -> Bool {
@@ -372,14 +411,34 @@ final class SelectRun {
     }
 }
 
+extension StoreTransaction {
+    /// Runs `body`, which must be done whole, also if the transaction's reads are interrupted meanwhile: half a flush
+    /// would leave links at one end alone.
+    func uninterrupted<Result>(_ body: () throws -> Result) rethrows -> Result {
+        let interruption = transaction.interruption
+        transaction.interruption = nil
+        defer { transaction.interruption = interruption }
+        return try body()
+    }
+}
+
+extension SelectPlan {
+    /// The values of the columns.
+    fileprivate func values(_ frame: Frame) throws -> [StatementValue] {
+        try columns.map { try $0.value.evaluate(frame) }
+    }
+}
+
 /// The part of a result that OFFSET and LIMIT leave.
-private struct Cut {
+struct Cut {
     private var skip: Int
     private var left: Int
 
-    init(_ plan: SelectPlan) {
-        skip = plan.isCut ? 0 : plan.offset
-        left = plan.limit ?? .max
+    init(_ plan: SelectPlan) { self.init(offset: plan.isCut ? 0 : plan.offset, limit: plan.limit) }
+
+    init(offset: Int, limit: Int?) {
+        skip = offset
+        left = limit ?? .max
     }
 
     /// Calls `body` for a row that is in the requested part; returns false after its end.
@@ -396,10 +455,10 @@ private struct Cut {
 
 /// Sorts rows. All must be read before the first one is known. With a limit, at most twice as many rows are kept; with
 /// DISTINCT, twice as many as there are different rows.
-private struct RowSorter {
-    private let plan: SelectPlan
+struct RowSorter {
     private let order: [SelectPlan.Order]
     private let most: Int
+    private let isDistinct: Bool
     private let kept: KeptBytes
     private var rows: [[StatementValue]] = []
     /// For each row, bytes that sort as the rows do, and the row's index in `rows`.
@@ -408,17 +467,21 @@ private struct RowSorter {
     private var bound: Int
 
     init(_ plan: SelectPlan, _ order: [SelectPlan.Order], _ kept: KeptBytes) {
-        self.plan = plan
+        self.init(order, atMost: plan.rowsNeeded, isDistinct: plan.isDistinct, kept)
+    }
+
+    init(_ order: [SelectPlan.Order], atMost most: Int?, isDistinct: Bool, _ kept: KeptBytes) {
         self.order = order
         self.kept = kept
-        most = plan.rowsNeeded ?? .max
+        self.isDistinct = isDistinct
+        self.most = most ?? .max
         bound = 1000
         grow()
     }
 
-    /// Always returns true: a later row may come first.
-    mutating func add(_ frame: Frame) throws -> Bool {
-        let values = try plan.columns.map { try $0.value.evaluate(frame) }
+    /// Adds a row with these values. Always returns true: a later row may come first.
+    /// - Parameter frame: what the order is computed from.
+    mutating func add(_ values: [StatementValue], _ frame: Frame) throws -> Bool {
         let size = keys.size
         for term in order { Self.append(try term.value.evaluate(frame), term, to: &keys.keys) }
         keys.addWritten(number: UInt64(rows.count))
@@ -434,7 +497,7 @@ private struct RowSorter {
     }
 
     mutating func finish() -> [[StatementValue]] {
-        if plan.isDistinct || most < .max {
+        if isDistinct || most < .max {
             leaveOut()
             return rows
         }
@@ -459,7 +522,7 @@ private struct RowSorter {
         var seen: Set<[UInt8]> = []
         sorted.renumber { number in
             let values = all[Int(number)]
-            if left.count == most || plan.isDistinct && !seen.insert(StatementValue.key(values)).inserted {
+            if left.count == most || isDistinct && !seen.insert(StatementValue.key(values)).inserted {
                 kept.note(-StatementValue.bytes(of: values))
                 return nil
             }
@@ -472,7 +535,7 @@ private struct RowSorter {
     }
 
     private mutating func grow() {
-        bound = plan.isDistinct || most < .max / 4 ? 2 * Swift.min(most, rows.count) + 1000 : .max
+        bound = isDistinct || most < .max / 4 ? 2 * Swift.min(most, rows.count) + 1000 : .max
     }
 }
 

@@ -2,14 +2,19 @@
 // Statements in text: `SELECT name, COUNT(*) FROM Person WHERE age > ? GROUP BY name`. Parsed once, and run as often as
 // needed, in any transaction. The plan is made for each run, with the schema and the indexes of its transaction.
 
-/// A statement of the query language, which is the reading part of SQL++: see Docs/query-language.md.
+import HornbeamTree
+
+/// A statement of the query language, which is SQL++ in the main: see Docs/query-language.md.
 ///
 ///     let adults = try Statement("SELECT name, age FROM Person WHERE age >= ? ORDER BY name")
 ///     let rows = try database.read { try adults.resolve(in: $0, 18) }
+///
+///     let birthday = try Statement("UPDATE Person SET age = age + 1 WHERE born = ?")
+///     let count = try database.write { try birthday.execute(in: &$0, today).count }
 public struct Statement: Sendable {
     /// As it was given.
     public let text: String
-    let tree: SelectStatement
+    let tree: StatementTree
 
     /// Reads a statement; names are looked up when it runs. `.invalid` with the line, the character and a mark below
     /// it, if it is none; `.tooLarge` beyond a million bytes.
@@ -18,7 +23,12 @@ public struct Statement: Sendable {
         tree = try QueryLanguage.statement(text)
     }
 
-    /// Calls `body` with each row of the result until it returns false.
+    /// Whether it is an INSERT, UPSERT, UPDATE or DELETE, which `execute` runs. Other statements, and EXPLAIN of these,
+    /// only read.
+    public var changesData: Bool { if case .change(let change) = tree { !change.isExplained } else { false } }
+
+    /// Calls `body` with each row of the result until it returns false. Throws `.invalid` if the statement changes
+    /// data.
     /// - Parameters:
     ///   - mayStop: whether `body` may return false.
     ///   - tally: counts the rows of the first source that are looked at.
@@ -26,34 +36,94 @@ public struct Statement: Sendable {
         in core: StoreTransaction, _ parameters: StatementParameters, mayStop: Bool = false, tally: PlanTally? = nil,
         _ body: (ResultRow) throws -> Bool
     ) throws {
-        let watched = core.watchOfQueries?.begin(.statement, text)
-        defer { withExtendedLifetime(watched) {} }
-        let plan = try SelectPlan(tree, text, core, parameters, mayStop: mayStop)
-        watched?.report.plan = { try? plan.explanation(tree, core) }
-        if tree.isExplained {
+        if isExplanation {
             let columns = ResultColumns(["plan"])
-            for line in try plan.explanation(tree, core).split(separator: "\n") {
+            for line in try explanation(in: core, parameters).split(separator: "\n") {
                 guard try body(ResultRow(columns, [.string(String(line))])) else { return }
             }
             return
         }
-        let columns = ResultColumns(plan.columns.map(\.name), isValue: plan.isValue)
-        try SelectRun(plan, core, tally: tally).run { try body(ResultRow(columns, $0)) }
+        guard case .select(let statement) = tree else {
+            throw failure(
+                "a statement that changes data is run by database.execute, or within a write by its own execute(in:)")
+        }
+        let watched = core.watchOfQueries?.begin(.statement, text)
+        defer { withExtendedLifetime(watched) {} }
+        let inputs = StatementInputs(parameters)
+        let plan = try QueryPlan(statement, text, core, inputs, mayStop: mayStop)
+        try inputs.requireUse()
+        let columns = ResultColumns(plan.names, isValue: plan.first.isValue)
+        watched?.report.plan = { try? plan.explanation(statement, core) }
+        try plan.run(core, tally: tally) { try body(ResultRow(columns, $0)) }
     }
+
+    /// Changes data, in a write transaction. If it throws, nothing is changed, and the transaction goes on.
+    /// - Parameter keepsDeleted: whether deleted entities of a type are kept, by the type's name.
+    package func execute(
+        in core: StoreTransaction, _ parameters: StatementParameters, keepsDeleted: (String) -> Bool = { _ in false }
+    ) throws -> StatementResult {
+        guard case .change(let change) = tree, !change.isExplained else {
+            throw failure(
+                "a statement that changes nothing is run by database.query, or in a transaction by resolve(in:)")
+        }
+        guard core.transaction.isWritable else {
+            throw HornbeamError(
+                .readOnly,
+                "a statement can't change data in the context of a read: run it by database.execute, or inside "
+                    + "database.write { context in … }, with its context")
+        }
+        let interruption = core.transaction.interruption
+        return try core.uninterrupted {
+            try core.nested {
+                // What it has done until it is interrupted is undone.
+                core.transaction.interruption = interruption
+                defer { core.transaction.interruption = nil }
+                return try ChangeRun(change, text, core, StatementInputs(parameters)).run(keepsDeleted: keepsDeleted)
+            }
+        }
+    }
+
+    private func failure(_ what: String) -> HornbeamError { StatementFailure.error(what, in: text, at: 0) }
 
     /// Explains for people how the statement would be answered.
     package func explanation(in core: StoreTransaction, _ parameters: StatementParameters) throws -> String {
-        try SelectPlan(tree, text, core, parameters).explanation(tree, core)
+        let inputs = StatementInputs(parameters)
+        switch tree {
+        case .select(let statement):
+            let plan = try QueryPlan(statement, text, core, inputs)
+            try inputs.requireUse()
+            return try plan.explanation(statement, core)
+        case .change(let change): return try ChangeRun(change, text, core, inputs).explanation()
+        }
     }
 
     /// Whether it asks how another one would be answered.
-    package var isExplanation: Bool { tree.isExplained }
-
-    /// Returns the names of the result's columns.
-    package func columnNames(in core: StoreTransaction, _ parameters: StatementParameters) throws -> [String] {
-        if tree.isExplained { return ["plan"] }
-        return try SelectPlan(tree, text, core, parameters).columns.map(\.name)
+    package var isExplanation: Bool {
+        switch tree {
+        case .select(let statement): statement.isExplained
+        case .change(let change): change.isExplained
+        }
     }
+
+    /// Returns the names of the result's columns: of RETURNING, if it changes data.
+    package func columnNames(in core: StoreTransaction, _ parameters: StatementParameters) throws -> [String] {
+        if isExplanation { return ["plan"] }
+        let inputs = StatementInputs(parameters, isForNames: true)
+        switch tree {
+        case .select(let statement): return try QueryPlan(statement, text, core, inputs).names
+        case .change(let change): return try ChangeRun(change, text, core, inputs).returning?.names ?? []
+        }
+    }
+}
+
+/// What a statement that changes data has done.
+public struct StatementResult: Sendable {
+    /// Number of entities that it has inserted, replaced, found to update, or deleted. Entities that delete rules took
+    /// along don't count.
+    public let count: Int
+    /// The rows of RETURNING, one for each of these entities, in the order of INSERT or of row ids: as they are stored
+    /// at the statement's end, deleted ones as they were. Empty without RETURNING.
+    public let rows: [ResultRow]
 }
 
 /// Values that are given with a statement.

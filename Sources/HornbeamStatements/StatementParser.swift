@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads statements: the words of one at a time, by recursive descent. This file has the words and the clauses,
-// `ExpressionParser.swift` the expressions.
+// Reads statements: the words of one at a time, by recursive descent. This file has the words and the clauses of
+// SELECT, `ExpressionParser.swift` the expressions, `ChangeParser.swift` the statements that change data.
 //
-//     statement  = [EXPLAIN] SELECT [DISTINCT | ALL] [VALUE | RAW] projection {, projection}
-//                  FROM source {join} clauses [;]
+//     statement  = [EXPLAIN] (query | change) [;]
+//     query      = [WITH name AS (query) {, name AS (query)}] select {UNION [ALL] select}
+//     select     = SELECT [DISTINCT | ALL] [VALUE | RAW] projection {, projection} FROM source {join} clauses
 //     projection = * | alias.* | expression [[AS] name]
-//     source     = name [[AS] name]
-//     join       = [INNER | LEFT [OUTER]] JOIN (name [[AS] name] ON expression | path [[AS] name])
+//     source     = name [[AS] name] | (query) [AS] name
+//     join       = [INNER | LEFT [OUTER]] JOIN (source ON expression | path [[AS] name])
 //                | [INNER | LEFT [OUTER]] UNNEST expression [AS] name
 //     clauses    = [WHERE expression] [GROUP BY expression {, expression}] [HAVING expression]
 //                  [ORDER BY term {, term}] [LIMIT expression] [OFFSET expression]
@@ -30,7 +31,10 @@ struct StatementParser {
         "ON", "OR", "ORDER", "SATISFIES", "SELECT", "SOME", "THEN", "TRUE", "UNNEST", "WHEN", "WHERE",
     ]
     /// Words that can't be an alias without AS either.
-    private static let noAlias: Set<String> = ["ASC", "CROSS", "DESC", "ESCAPE", "FOR", "LIKE", "NULLS", "OUTER"]
+    private static let noAlias: Set<String> = [
+        "ASC", "CROSS", "DESC", "ESCAPE", "EXCEPT", "FOR", "INTERSECT", "LIKE", "NULLS", "OUTER", "RETURNING", "SET",
+        "UNION",
+    ]
 
     let text: String
     private let scalars: [Unicode.Scalar]
@@ -40,6 +44,10 @@ struct StatementParser {
     /// The levels of the expression that was read last.
     private(set) var height = 0
     private var parameters = 0
+    /// The queries that WITH has named, for the query that is read, each with its levels.
+    private var named: [String: (query: Expression, height: Int)] = [:]
+    /// The levels of the highest expression of the query that is read.
+    private var highest = 0
 
     init(_ text: String) throws(HornbeamError) {
         guard text.utf8.count <= Self.maxLength else {
@@ -55,11 +63,27 @@ struct StatementParser {
     }
 
     /// A statement, with nothing after it except a semicolon.
-    mutating func wholeStatement() throws(HornbeamError) -> SelectStatement {
-        let statement = try selectStatement()
+    mutating func wholeStatement() throws(HornbeamError) -> StatementTree {
+        let isExplained = take("EXPLAIN")
+        let tree: StatementTree
+        if var change = try changeStatement() {
+            change.isExplained = isExplained
+            tree = .change(change)
+        } else {
+            guard beginsQuery else { throw noStatement(isExplained) }
+            var statement = try query()
+            statement.isExplained = isExplained
+            tree = .select(statement)
+        }
         _ = take(sign: ";")
         try end()
-        return statement
+        return tree
+    }
+
+    private func noStatement(_ isExplained: Bool) -> HornbeamError {
+        let correction: String? = if case .name(let word) = peek { OtherStatements.correction(word) } else { nil }
+        return failure(
+            correction ?? "expected SELECT, INSERT, UPSERT, UPDATE or DELETE" + (isExplained ? "" : ", or EXPLAIN"))
     }
 
     mutating func wholeClauses() throws(HornbeamError) -> QueryClauses {
@@ -75,7 +99,11 @@ struct StatementParser {
     }
 
     private func end() throws(HornbeamError) {
-        guard peek == .end else { throw failure("expected the end, or what goes on from here") }
+        guard peek == .end else {
+            let correction: String? =
+                if case .name(let word) = peek { OtherStatements.correction(end: word) } else { nil }
+            throw failure(correction ?? "expected the end, or what goes on from here")
+        }
     }
 
     // MARK: Words
@@ -106,6 +134,9 @@ struct StatementParser {
         }
         height = levels
     }
+
+    /// Takes note of the levels of an expression of the query that is read.
+    mutating func noteHeight() { highest = max(highest, height) }
 
     /// Sets the height of an expression without parts, or the greatest one in a list, which can't be too high.
     mutating func level(_ levels: Int) { height = levels }
@@ -154,7 +185,7 @@ struct StatementParser {
     }
 
     mutating func expect(_ keyword: String, _ context: String) throws(HornbeamError) {
-        guard take(keyword) else { throw failure("expected \(keyword) \(context)") }
+        guard take(keyword) else { throw failure("expected \(keyword)" + (context.isEmpty ? "" : " \(context)")) }
     }
 
     mutating func expect(sign: String, _ context: String) throws(HornbeamError) {
@@ -182,7 +213,7 @@ struct StatementParser {
     }
 
     /// `[AS] name`
-    private mutating func alias() throws(HornbeamError) -> String? {
+    mutating func alias() throws(HornbeamError) -> String? {
         if take("AS") { return try expectName("a name behind AS") }
         if case .name(let word) = peek, Self.noAlias.contains(word.uppercased()) { return nil }
         guard let name = name() else { return nil }
@@ -198,9 +229,74 @@ struct StatementParser {
 
     // MARK: Statements
 
+    var beginsQuery: Bool { isAt("SELECT") || isAtWith }
+
+    /// WITH is a name too: it is the keyword before a name and AS.
+    private var isAtWith: Bool {
+        isAt("WITH") && (Self.isKeyword(token(after: 2), "AS") || Self.isKeyword(token(after: 1), "RECURSIVE"))
+    }
+
+    /// One SELECT, or several with UNION between.
+    mutating func query() throws(HornbeamError) -> SelectStatement {
+        let former = (named, highest)
+        highest = 0
+        defer { (named, highest) = former }
+        if isAtWith { try with() }
+        let query = try unitedSelects()
+        level(highest)
+        return query
+    }
+
+    private mutating func unitedSelects() throws(HornbeamError) -> SelectStatement {
+        var first = try selectStatement()
+        var others: [SelectStatement] = []
+        var isAll: Bool?
+        while isAt("UNION") {
+            let last = others.last ?? first
+            if last.clauses.isOfWhole {
+                throw failure(
+                    "ORDER BY, LIMIT and OFFSET stand behind the last SELECT of a UNION, and are of the whole")
+            }
+            next()
+            let isNextAll = take("ALL")
+            if !isNextAll { _ = take("DISTINCT") }
+            if let isAll, isAll != isNextAll {
+                throw failure("UNION and UNION ALL aren't mixed: use one of them, or run two statements")
+            }
+            isAll = isNextAll
+            others.append(try selectStatement())
+        }
+        guard let isAll, var last = others.popLast() else { return first }
+        let whole = last.clauses.takeWhole()
+        first.union = Union(others: others + [last], isAll: isAll, clauses: whole)
+        return first
+    }
+
+    /// `WITH name AS (query), …`
+    private mutating func with() throws(HornbeamError) {
+        next()
+        if isAt("RECURSIVE"), !Self.isKeyword(token(after: 1), "AS") { throw failure(OtherStatements.recursive) }
+        repeat {
+            let name = try expectName("a name for a query")
+            try expect("AS", "and a SELECT in parentheses")
+            let start = place
+            try expect(sign: "(", "before the SELECT")
+            named[name] = (.subquery(try subquery(), start), height)
+        } while take(sign: ",")
+    }
+
+    /// Reads a query up to the bracket that ends it.
+    mutating func subquery() throws(HornbeamError) -> SelectStatement {
+        try descend()
+        let statement = try query()
+        depth -= 1
+        try expect(sign: ")", "to end the subquery")
+        try grow(to: height + 1)
+        return statement
+    }
+
     private mutating func selectStatement() throws(HornbeamError) -> SelectStatement {
-        let isExplained = take("EXPLAIN")
-        try expect("SELECT", isExplained ? "behind EXPLAIN" : "or EXPLAIN SELECT")
+        try expect("SELECT", "")
         let isDistinct = take("DISTINCT")
         if !isDistinct { _ = take("ALL") }
         let isValue = takesValue()
@@ -210,14 +306,14 @@ struct StatementParser {
             throw failure("SELECT VALUE gives one value a row", at: second.place)
         }
         try expect("FROM", "and an entity type")
-        let source = try source()
+        let source = try rows()
         var joins: [SourceJoin] = []
         while let join = try join() { joins.append(join) }
         if isAt(sign: ",") {
             throw failure("types aren't joined by commas: write JOIN … ON … or JOIN along a relation")
         }
         return SelectStatement(
-            isExplained: isExplained, isDistinct: isDistinct, isValue: isValue, projections: projections,
+            isDistinct: isDistinct, isValue: isValue, projections: projections,
             source: source, joins: joins, clauses: try clauses())
     }
 
@@ -238,7 +334,7 @@ struct StatementParser {
         return true
     }
 
-    private mutating func projection() throws(HornbeamError) -> Projection {
+    mutating func projection() throws(HornbeamError) -> Projection {
         let start = place
         if take(sign: "*") {
             return Projection(value: .star(alias: nil, start), alias: nil, place: start, text: "*")
@@ -258,10 +354,37 @@ struct StatementParser {
         return String(String.UnicodeScalarView(scalars[start..<max(start, end)]))
     }
 
-    private mutating func source() throws(HornbeamError) -> Source {
+    mutating func source() throws(HornbeamError) -> Source {
         let start = place
         let type = try expectName("the name of an entity type")
         return Source(type: type, alias: try alias(), place: start)
+    }
+
+    /// A type, or a query.
+    private mutating func rows() throws(HornbeamError) -> Source {
+        if let query = try derived() { return query }
+        var source = try source()
+        source.query = known(source.type)
+        return source
+    }
+
+    /// The query that WITH has given this name.
+    private mutating func known(_ name: String) -> Expression? {
+        guard let known = named[name] else { return nil }
+        highest = max(highest, known.height)
+        return known.query
+    }
+
+    /// `(SELECT …) AS name`; nil if none is here.
+    private mutating func derived() throws(HornbeamError) -> Source? {
+        let first = token(after: 1)
+        guard isAt(sign: "("), Self.isKeyword(first, "SELECT") || Self.isKeyword(first, "WITH") else { return nil }
+        let start = place
+        next()
+        let query = Expression.subquery(try subquery(), start)
+        highest = max(highest, height)
+        guard let alias = try alias() else { throw failure("a subquery needs a name: (SELECT …) AS name") }
+        return Source(type: alias, alias: alias, place: start, query: query)
     }
 
     private mutating func join() throws(HornbeamError) -> SourceJoin? {
@@ -277,11 +400,20 @@ struct StatementParser {
         }
         if take("UNNEST") { return try elements(kind, start) }
         guard take("JOIN") else { throw failure("expected JOIN or UNNEST") }
+        if let derived = try derived(), let query = derived.query {
+            guard take("ON") else { throw failure("expected ON and what joins \(derived.type)") }
+            return SourceJoin(
+                kind: kind, target: .query(query, on: try expression()), alias: derived.alias, place: start)
+        }
         let path = try self.path("a type, or a relation as alias.relation")
         let alias = try alias()
         guard path.steps.count > 1 else {
             guard take("ON") else { throw failure("expected ON and what joins \(path.head)") }
-            return SourceJoin(kind: kind, target: .type(path.head, on: try expression()), alias: alias, place: start)
+            let on = try expression()
+            guard let query = known(path.head) else {
+                return SourceJoin(kind: kind, target: .type(path.head, on: on), alias: alias, place: start)
+            }
+            return SourceJoin(kind: kind, target: .query(query, on: on), alias: alias ?? path.head, place: start)
         }
         if isAt("ON") { throw failure("a join along a relation says all by itself: ON is for types") }
         return SourceJoin(kind: kind, target: .relation(path), alias: alias, place: start)
@@ -332,5 +464,17 @@ struct StatementParser {
             }
         }
         return ordering
+    }
+}
+
+extension QueryClauses {
+    /// Whether it has clauses that are of the whole result.
+    fileprivate var isOfWhole: Bool { !order.isEmpty || limit != nil || offset != nil }
+
+    /// Takes out ORDER BY, LIMIT and OFFSET.
+    fileprivate mutating func takeWhole() -> QueryClauses {
+        let whole = QueryClauses(order: order, limit: limit, offset: offset)
+        (order, limit, offset) = ([], nil, nil)
+        return whole
     }
 }

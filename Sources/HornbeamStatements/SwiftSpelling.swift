@@ -36,7 +36,7 @@ extension Expression {
     /// Whether its value is always true, false or unknown.
     var isCondition: Bool {
         switch self {
-        case .like, .between, .within, .withinArray, .test, .quantified, .match, .unary(.not, _, _): true
+        case .like, .between, .within, .withinArray, .test, .quantified, .match, .exists, .unary(.not, _, _): true
         case .binary(let sign, _, _, _): sign == .and || sign == .or || Comparison(sign) != nil
         default: false
         }

@@ -54,4 +54,15 @@ struct QueryLanguageTests {
         #expect(members == [Line(name: "Cy", age: 70), Line(name: "Ann", age: 31)])
         #expect(seen == [.string("Cy")])
     }
+
+    @Test("Changing data")
+    func changes() throws {
+        let database = try club()
+        #expect(try database.execute("UPDATE ClubMember SET age = age + 1 WHERE id = ?", 3).count == 1)
+        try database.write { (context) throws in
+            let gone = try Statement("DELETE FROM ClubMember WHERE age > ? RETURNING name").execute(in: &context, 70)
+            #expect(gone.count == 1 && gone.rows.map(\.json) == [#"{"name":"Cy"}"#])
+        }
+        #expect(try database.query("SELECT id FROM ClubMember").count == 2)
+    }
 }

@@ -39,6 +39,34 @@ extension Statement {
         try context.session.run { try run(in: try $0.core, values, mayStop: true, body) }
     }
 
+    /// Runs a statement that changes data. If it throws, it has changed nothing, and the write can go on. Throws
+    /// `.invalid` for errors of names and of values, with the position in the text; `.alreadyStored` for an INSERT of a
+    /// stored id; `.uniqueViolation` and `.deleteDenied` as a save or a deletion; `.readOnly` in a read.
+    ///
+    /// No hooks run and no `CollisionResolver` is asked, because entities are written without their Swift types. Delete
+    /// rules, unique keys, indexes, observers and the change log work as with any save.
+    /// - Parameters:
+    ///   - context: the write transaction.
+    ///   - parameters: values of `?` and `?2`, in order.
+    ///   - named: values of `$name` and `:name`.
+    @discardableResult
+    public func execute(
+        in context: inout Context, _ parameters: any ColumnValue..., named: [String: any ColumnValue] = [:]
+    ) throws -> StatementResult {
+        try execute(in: &context, parameters, named: named)
+    }
+
+    /// Runs a statement that changes data, with the parameters as an array.
+    @discardableResult
+    public func execute(
+        in context: inout Context, _ parameters: [any ColumnValue], named: [String: any ColumnValue] = [:]
+    ) throws -> StatementResult {
+        let values = StatementParameters(parameters, named)
+        return try context.session.run { session in
+            try execute(in: try session.core, values) { session.keepsDeleted(ofType: $0) }
+        }
+    }
+
     /// Returns the plan of the statement, for people: the text of `EXPLAIN`.
     public func explain(
         in context: Context, _ parameters: [any ColumnValue] = [], named: [String: any ColumnValue] = [:]
@@ -57,5 +85,16 @@ extension Database {
     ) throws -> [ResultRow] {
         let statement = try Statement(text)
         return try read { try statement.resolve(in: $0, parameters, named: named) }
+    }
+
+    /// Runs a statement that changes data as one write: see `Statement.execute`.
+    ///
+    ///     try database.execute("UPDATE Person SET age = age + 1 WHERE id = ?", 7).count
+    @discardableResult
+    public func execute(
+        _ text: String, _ parameters: any ColumnValue..., named: [String: any ColumnValue] = [:]
+    ) throws -> StatementResult {
+        let statement = try Statement(text)
+        return try write { try statement.execute(in: &$0, parameters, named: named) }
     }
 }

@@ -234,6 +234,9 @@ package final class TypedTransaction {
         return try core.store(Entity.entityName)
     }
 
+    /// Whether deleted entities of a type are kept.
+    func keepsDeleted(ofType name: String) -> Bool { keepsDeleted || models.model(name)?.keepsDeleted == true }
+
     func side<Entity>(_ relation: DeclaredRelation<Entity>) throws -> EdgeSide {
         try store(Entity.self).type.relation(relation.description.name)
     }

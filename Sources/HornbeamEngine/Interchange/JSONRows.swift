@@ -176,7 +176,7 @@ package struct JSONRows {
     }
 
     /// Says why a node can't be a value of the type.
-    static func reason(_ node: JSONNode, as type: ColumnType) -> String {
+    package static func reason(_ node: JSONNode, as type: ColumnType) -> String {
         switch (type.unwrapped, node) {
         case (.array(let element), .array(let nodes)):
             guard let wrong = nodes.first(where: { value($0, as: element) == nil }) else { return "it doesn't fit" }

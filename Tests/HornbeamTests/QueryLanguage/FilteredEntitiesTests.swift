@@ -154,7 +154,7 @@ struct FilteredEntitiesTests {
             ("size > 3 OR\n sise < 2", "did you mean size?", 2, 2), ("size > ?", "no value is given", 1, 8),
             ("size > 3 ORDER BY id", "expected the end", 1, 10), ("COUNT(*) > 3", "aggregate", 1, 1),
             ("maintainer.name = 'x'", "Person has no “name”", 1, 1), ("MATCH(size, 'x')", "is no text", 1, 7),
-            ("size IN (SELECT 1)", "there are no subqueries", 1, 10),
+            ("size IN (SELECT 1)", "expected FROM", 1, 18),
         ])
     func errors(_ text: String, _ words: String, _ line: Int, _ character: Int) throws {
         let core = try store().core

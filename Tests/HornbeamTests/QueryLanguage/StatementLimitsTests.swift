@@ -170,7 +170,7 @@ struct StatementLimitsTests {
         for id in 1...400 { try Scrap(id: id, name: letters, number: 1, list: []).save(to: &context) }
         let core = try context.session.core
         let statement = try Statement(text)
-        let plan = try SelectPlan(statement.tree, text, core, StatementParameters())
+        let plan = try SelectPlan(try #require(statement.tree.select), text, core, StatementInputs())
         var count = 0
         func run() throws {
             try SelectRun(plan, core, keptLimit: 1 << 20).run { _ in
@@ -211,10 +211,10 @@ struct StatementLimitsTests {
         #expect(try rows(text(most))[0].names.count == most)
         // A million characters: a second's work, which used to take hours.
         let start = ContinuousClock.now
-        #expect(try QueryLanguage.statement(text(70_000)).projections.last?.text == "id")
+        #expect(try QueryLanguage.statement(text(70_000)).select?.projections.last?.text == "id")
         #expect(ContinuousClock.now - start < .seconds(20))
         let long = "SELECT " + (0..<150_000).map { _ in "id" }.joined(separator: ",") + " FROM Scrap"
-        #expect(try QueryLanguage.statement(long).projections.count == 150_000)
+        #expect(try QueryLanguage.statement(long).select?.projections.count == 150_000)
         for statement in [
             text(most + 1),
             "SELECT id FROM Scrap ORDER BY " + Array(repeating: "id", count: most + 1).joined(separator: ","),

@@ -53,7 +53,20 @@ struct StatementParserTests {
         case .rank: "rank()"
         case .meta(let field, let alias, _): "\(field.rawValue)(\(alias ?? ""))"
         case .star(let alias, _): alias.map { "\($0).*" } ?? "*"
+        case .subquery(let statement, _): "(SELECT FROM \(statement.source.type))"
+        case .exists(let statement, _): "(EXISTS SELECT FROM \(statement.source.type))"
         }
+    }
+
+    private func select(_ text: String) throws -> SelectStatement {
+        try #require(try QueryLanguage.statement(text).select)
+    }
+
+    private func change(_ text: String) throws -> ChangeStatement {
+        guard case .change(let statement) = try QueryLanguage.statement(text) else {
+            throw HornbeamError(.invalid, "\(text) changes nothing")
+        }
+        return statement
     }
 
     @Test(
@@ -103,6 +116,8 @@ struct StatementParserTests {
             ("like = 'travel' AND value LIKE 'x' AND desc", "((like = 'travel') AND ((value LIKE 'x') AND desc))"),
             ("a -- the rest\n + /* b */ 1", "(a + 1)"),
             ("NULL", "null"), ("missing", "missing"), ("True", "true"),
+            ("a NOT IN (SELECT b FROM c)", "(NOT (a IN (SELECT FROM c)))"),
+            ("NOT EXISTS (SELECT b FROM c) AND exists", "((NOT (EXISTS SELECT FROM c)) AND exists)"),
         ])
     func operands(_ text: String, _ expected: String) throws {
         #expect(show(try QueryLanguage.expression(text)) == expected)
@@ -110,7 +125,7 @@ struct StatementParserTests {
 
     @Test("The document's statement, part by part")
     func documentStatement() throws {
-        let statement = try QueryLanguage.statement(
+        let statement = try select(
             """
             SELECT name, contact.type, phone.number AS n
             FROM profiles
@@ -136,16 +151,16 @@ struct StatementParserTests {
 
     @Test("Forms of statements")
     func forms() throws {
-        let stars = try QueryLanguage.statement("EXPLAIN SELECT DISTINCT *, m.*, 1 one FROM Message AS m")
+        let stars = try select("EXPLAIN SELECT DISTINCT *, m.*, 1 one FROM Message AS m")
         #expect(stars.isExplained && stars.isDistinct && !stars.isValue)
         #expect(stars.projections.map { show($0.value) } == ["*", "m.*", "1"])
         #expect(stars.projections.map(\.alias) == [nil, nil, "one"])
         #expect(stars.source.alias == "m")
-        #expect(try QueryLanguage.statement("SELECT VALUE x.a FROM _ AS x").isValue)
-        #expect(try QueryLanguage.statement("SELECT RAW {\"a\": 1} FROM _").isValue)
-        let named = try QueryLanguage.statement("SELECT value, raw AS r FROM _")
+        #expect(try select("SELECT VALUE x.a FROM _ AS x").isValue)
+        #expect(try select("SELECT RAW {\"a\": 1} FROM _").isValue)
+        let named = try select("SELECT value, raw AS r FROM _")
         #expect(!named.isValue && named.projections.map { show($0.value) } == ["value", "raw"])
-        let joined = try QueryLanguage.statement(
+        let joined = try select(
             "SELECT 1 FROM Chat c JOIN c.messages m LEFT OUTER JOIN User u ON META(u).id = m.author INNER JOIN X ON 1"
         )
         #expect(joined.joins.count == 3)
@@ -158,6 +173,43 @@ struct StatementParserTests {
         let clauses = try QueryLanguage.clauses("OFFSET 2 LIMIT 1")
         #expect(clauses.limit.map(show) == "1" && clauses.offset.map(show) == "2")
         #expect(try QueryLanguage.clauses("") == QueryClauses())
+    }
+
+    @Test("Statements that change data")
+    func changes() throws {
+        let insert = try change("EXPLAIN insert into T (a, b) values (1, ?), (c, NULL) returning *, a AS x;")
+        #expect(insert.isExplained && insert.target.type == "T" && insert.returning.map(\.text) == ["*", "a"])
+        guard case .insert(.values(let names, let rows), replaces: false) = insert.action else {
+            Issue.record("\(insert.action)")
+            return
+        }
+        #expect(names.map(\.name) == ["a", "b"] && rows.map { $0.map(show) } == [["1", "?1"], ["c", "null"]])
+        let upsert = try change("UPSERT INTO T {\"a\": 1}, ?")
+        guard case .insert(.objects(let objects), replaces: true) = upsert.action else {
+            Issue.record("\(upsert.action)")
+            return
+        }
+        #expect(objects.map(show) == ["{a: 1}", "?1"])
+        let update = try change("UPDATE T AS t SET t.a.b = a + 1, c[-1] = 2 WHERE a = 1 RETURNING a")
+        guard case .update(let assignments) = update.action else {
+            Issue.record("\(update.action)")
+            return
+        }
+        #expect(assignments.map(\.path.text) == ["t.a.b", "c[-1]"])
+        #expect(assignments.map { show($0.value) } == ["(a + 1)", "2"])
+        #expect(update.target.alias == "t" && update.condition.map(show) == "(a = 1)")
+        let delete = try change("DELETE FROM T t")
+        #expect(delete.action == .delete && delete.target.alias == "t" && delete.condition == nil)
+    }
+
+    @Test("The last clauses of a UNION are of the whole")
+    func unions() throws {
+        let statement = try select("SELECT a FROM b WHERE c UNION ALL SELECT d FROM e WHERE f ORDER BY 1 LIMIT 2")
+        #expect(statement.clauses.condition.map(show) == "c" && statement.clauses.order.isEmpty)
+        let union = try #require(statement.union)
+        #expect(union.isAll && union.clauses.limit.map(show) == "2" && union.clauses.order.count == 1)
+        #expect(union.others.map(\.source.type) == ["e"])
+        #expect(union.others[0].clauses == QueryClauses(condition: union.others[0].clauses.condition))
     }
 
     @Test(
@@ -186,7 +238,7 @@ struct StatementParserTests {
             ("SELECT ?0 FROM b", "1 to 1000", 1, 8),
             ("SELECT VALUE 1, 2 FROM b", "one value a row", 1, 17),
             ("SELECT 1e999 FROM b", "not a number", 1, 8),
-            ("UPDATE b", "expected SELECT", 1, 1),
+            ("UPDATE b", "expected SET", 1, 9), ("b", "expected SELECT, INSERT", 1, 1),
             ("SELECT a FROM b LIMIT 1 LIMIT 2", "expected the end", 1, 25),
         ])
     func failures(_ text: String, _ words: String, _ line: Int, _ character: Int) {
@@ -255,4 +307,9 @@ struct StatementParserTests {
         }
         #expect(readings > 0)
     }
+}
+
+extension StatementTree {
+    /// Returns nil for a statement that changes data.
+    var select: SelectStatement? { if case .select(let statement) = self { statement } else { nil } }
 }

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a statement that changes data, in four steps: everything is bound; the entities to change are found, all of them
+// before the first one is changed, so that no change decides what is found; they are changed; RETURNING is read.
+//
+// Entities are written as `hornbeam import` writes them: without their Swift type, so no hooks run. Indexes, links, the
+// change log and observers follow as with any save.
+
+import HornbeamPages
+import HornbeamTree
+
+/// One run, within a transaction.
+struct ChangeRun {
+    private enum Action {
+        case insert(InsertRun)
+        case update(UpdateRun)
+        case delete
+    }
+
+    private let statement: ChangeStatement
+    private let core: StoreTransaction
+    private let inputs: StatementInputs
+    private let type: EntityType
+    private let action: Action
+    /// Finds the entities to change; nil for INSERT. Its columns are what must be known of them beforehand.
+    private let found: SelectPlan?
+    private let foundStatement: SelectStatement
+    /// The columns of RETURNING; nil without it.
+    let returning: ReturnedColumns?
+
+    init(
+        _ statement: ChangeStatement, _ text: String, _ core: StoreTransaction, _ inputs: StatementInputs
+    ) throws {
+        self.statement = statement
+        self.core = core
+        self.inputs = inputs
+        let target = statement.target
+        type = try Binder(text, core, inputs).type(target.type, at: target.place)
+        let properties = ChangedProperties(type, core, text)
+        guard !EntityDescription.isTombstone(type.name) else {
+            throw properties.failure("\(type.name) are kept by the store, and can't be changed", at: target.place)
+        }
+        var projections: [Projection] = []
+        switch statement.action {
+        case .insert(let rows, let replaces):
+            action = .insert(try InsertRun(rows, replaces: replaces, properties, text, core, inputs))
+        case .update(let assignments):
+            let update = try UpdateRun(assignments, target, properties, text, core, inputs)
+            action = .update(update)
+            projections = update.projections
+        case .delete:
+            action = .delete
+            projections = statement.returning
+        }
+        var search = SelectStatement(projections: projections, source: target)
+        search.clauses.condition = statement.condition
+        if case .insert = action { found = nil } else { found = try SelectPlan(search, text, core, inputs) }
+        foundStatement = search
+        returning =
+            statement.returning.isEmpty
+            ? nil : try ReturnedColumns(statement.returning, target, properties, text, core, inputs)
+        if !inputs.isForNames { try inputs.requireUse() }
+    }
+
+    // MARK: Running
+
+    /// - Parameter keepsDeleted: whether deleted entities of a type are kept, by the type's name.
+    func run(keepsDeleted: (String) -> Bool) throws -> StatementResult {
+        let yields = core.yields
+        let (count, rows) = try core.deferringKeys {
+            switch action {
+            case .insert(let insert):
+                let rowIDs = try insert.run()
+                return (rowIDs.count, try returned(rowIDs))
+            case .update(let update):
+                let rowIDs = try update.run(try matches())
+                return (rowIDs.count, try returned(rowIDs))
+            case .delete:
+                let matches = try matches()
+                try delete(matches.rowIDs, keepsDeleted)
+                return (matches.rowIDs.count, returning?.rows(matches.values) ?? [])
+            }
+        }
+        if core.yields != yields { try core.checkNothingYielded(since: yields) }
+        return StatementResult(count: count, rows: rows)
+    }
+
+    private func returned(_ rowIDs: [RowID]) throws -> [ResultRow] {
+        guard let returning else { return [] }
+        return try returning.rows(of: rowIDs, core)
+    }
+
+    /// The entities to change, in the order of their row ids.
+    private func matches() throws -> ChangedRows {
+        var matches = ChangedRows()
+        guard let found else { return matches }
+        let run = SelectRun(found, core)
+        try run.run { values in
+            guard let rowID = run.rowID else { return true }
+            try inputs.kept.add(MemoryLayout<RowID>.stride + (values.isEmpty ? 0 : StatementValue.bytes(of: values)))
+            matches.add(rowID, values)
+            return true
+        }
+        matches.sort()
+        return matches
+    }
+
+    private func delete(_ rowIDs: [RowID], _ keepsDeleted: (String) -> Bool) throws {
+        guard type.reaches || core.schema.denying.contains(type.name) else {
+            for rowID in rowIDs { try delete(EntityRow(type: type.name, rowID: rowID), keepsDeleted) }
+            return
+        }
+        var deletion = DeletionDenials(core)
+        for rowID in rowIDs { try deletion.take(EntityRow(type: type.name, rowID: rowID)) }
+        try deletion.takeOrphans()
+        try deletion.refuse()
+        for row in deletion.taken { try delete(row, keepsDeleted) }
+    }
+
+    private func delete(_ row: EntityRow, _ keepsDeleted: (String) -> Bool) throws {
+        try core.transaction.checkGoesOn()
+        let store = try core.store(row.type)
+        let tombstones = EntityDescription.tombstoneName(of: row.type)
+        guard keepsDeleted(row.type), core.schema.types[tombstones] != nil else {
+            try store.delete(row.rowID)
+            return
+        }
+        let kept = try core.store(tombstones)
+        let copy = try store.tombstone(of: row.rowID, in: kept)
+        try store.delete(row.rowID)
+        if let copy { try kept.saveTombstone(copy) }
+    }
+
+    // MARK: Explaining
+
+    func explanation() throws -> String {
+        var lines = try found.map { [try $0.explanation(foundStatement, core)] } ?? []
+        switch action {
+        case .insert(let insert): lines = try insert.explanation(core)
+        case .update(let update): lines.append("  set " + update.assignments.map(\.text).joined(separator: ", "))
+        case .delete: lines.append("  delete" + (type.reaches ? ", with what delete rules take along" : ""))
+        }
+        if !statement.returning.isEmpty {
+            lines.append("  return " + statement.returning.map(\.text).joined(separator: ", "))
+        }
+        return lines.joined(separator: "\n")
+    }
+}
+
+/// Rows to change, each with the values that were computed before any is changed, if there are such values.
+struct ChangedRows {
+    private(set) var rowIDs: [RowID] = []
+    private(set) var values: [[StatementValue]] = []
+
+    mutating func add(_ rowID: RowID, _ rowValues: [StatementValue]) {
+        rowIDs.append(rowID)
+        if !rowValues.isEmpty { values.append(rowValues) }
+    }
+
+    /// Puts them into the order of the tree that they are in.
+    mutating func sort() {
+        guard !values.isEmpty else { return rowIDs.sort() }
+        let order = rowIDs.indices.sorted { rowIDs[$0] < rowIDs[$1] }
+        (rowIDs, values) = (order.map { rowIDs[$0] }, order.map { values[$0] })
+    }
+}
+
+/// The columns of RETURNING.
+struct ReturnedColumns {
+    private let plan: SelectPlan
+    private let columns: ResultColumns
+
+    var names: [String] { columns.names }
+
+    init(
+        _ projections: [Projection], _ target: Source, _ properties: ChangedProperties, _ text: String,
+        _ core: StoreTransaction, _ inputs: StatementInputs
+    ) throws {
+        try projections.map(\.value).refuseAggregates("RETURNING", properties)
+        plan = try SelectPlan(SelectStatement(projections: projections, source: target), text, core, inputs)
+        columns = ResultColumns(plan.columns.map(\.name))
+    }
+
+    func rows(_ values: [[StatementValue]]) -> [ResultRow] { values.map { ResultRow(columns, $0) } }
+
+    /// The entities of some rows as they are stored now.
+    func rows(of rowIDs: [RowID], _ core: StoreTransaction) throws -> [ResultRow] {
+        try core.uninterrupted { try core.flush() }
+        let run = SelectRun(plan, core)
+        return try rowIDs.compactMap { try run.values(of: $0).map { ResultRow(columns, $0) } }
+    }
+}
+
+extension [Expression] {
+    /// Throws at the first aggregate.
+    func refuseAggregates(_ clause: String, _ properties: ChangedProperties) throws {
+        for expression in self where expression.hasAggregate {
+            throw properties.failure(
+                "an aggregate has no place in \(clause), which is of one entity", at: expression.place)
+        }
+    }
+}

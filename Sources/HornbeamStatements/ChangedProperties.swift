@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The properties and relations that a statement gives values to, and values of expressions as these hold them. A value
+// that the property can't hold is refused by the rules of `hornbeam import`.
+
+import HornbeamPages
+
+/// A property or a relation by its name.
+enum ChangedProperty {
+    case column(Int)
+    case relation(EdgeSide)
+}
+
+/// The properties of the type that a statement changes.
+struct ChangedProperties {
+    let type: EntityType
+    private let core: StoreTransaction
+    private let text: String
+
+    init(_ type: EntityType, _ core: StoreTransaction, _ text: String) {
+        self.type = type
+        self.core = core
+        self.text = text
+    }
+
+    func failure(_ what: String, _ code: HornbeamError.Code = .invalid, at place: TextPlace) -> HornbeamError {
+        StatementFailure.error(what, code, in: text, at: place)
+    }
+
+    func property(_ name: String, at place: TextPlace) throws -> ChangedProperty {
+        if let column = type.description.column(name) {
+            guard !type.description.columns[column].isHidden else {
+                throw failure("\(type.name).\(name) is kept by the store, and can't be set", at: place)
+            }
+            return .column(column)
+        }
+        if let side = type.relations.first(where: { $0.name == name }) { return .relation(side) }
+        let known = type.shownColumns.map(\.name) + type.relations.map(\.name)
+        let hint = NearestName.hint(name, among: known) ?? "it has \(known.joined(separator: ", "))"
+        throw failure("\(type.name) has neither a property nor a relation “\(name)”; \(hint)", at: place)
+    }
+
+    /// The value for a column. Null and missing values are null.
+    /// - Parameter entity: the entity that is updated, for errors.
+    func value(_ item: StatementValue, _ column: Int, at place: TextPlace, of entity: String? = nil) throws -> Value {
+        let column = type.description.columns[column]
+        if item.isUnknown, !column.type.isOptional {
+            throw failure("\(Self.prefix(entity))\(type.name).\(column.name) can't be null", at: place)
+        }
+        return try value(item, column.name, column.type, at: place, of: entity)
+    }
+
+    /// The ids that a relation is to lead to. Null and missing values are none.
+    func ids(
+        _ item: StatementValue, _ side: EdgeSide, at place: TextPlace, of entity: String? = nil
+    ) throws -> [Value] {
+        let idType = try core.store(side.target).type.idType
+        let items: [StatementValue]
+        switch item {
+        case .missing, .value(.null): items = []
+        case .array(let elements) where side.isToMany: items = elements
+        case .array:
+            throw failure(
+                "\(Self.prefix(entity))\(type.name).\(side.name) leads to one \(side.target): give one id", at: place)
+        default: items = [item]
+        }
+        if items.isEmpty, side.description.required {
+            throw failure(
+                "\(Self.prefix(entity))\(type.name).\(side.name) is required, and can't lead to nothing",
+                .missingRelation, at: place)
+        }
+        return try items.map { try value($0, side.name, idType, at: place, of: entity) }
+    }
+
+    private func value(
+        _ item: StatementValue, _ name: String, _ columnType: ColumnType, at place: TextPlace, of entity: String?
+    ) throws -> Value {
+        if let value = item.stored(as: columnType) { return value }
+        let node = item.node
+        throw failure(
+            "\(Self.prefix(entity))\(type.name).\(name), \(columnType.withArticle), can't be \(node.text.shown(60)): "
+                + JSONRows.reason(node, as: columnType), at: place)
+    }
+
+    private static func prefix(_ entity: String?) -> String { entity.map { "\($0): " } ?? "" }
+}
+
+extension StatementValue {
+    /// The value of a column of this type; nil if the column can't hold it.
+    fileprivate func stored(as type: ColumnType) -> Value? {
+        switch (type.unwrapped, self) {
+        case (.string, .value(.string)), (.data, .value(.data)), (.bool, .value(.bool)), (.date, .value(.date)),
+            (.uuid, .value(.uuid)), (.decimal, .value(.decimal)):
+            // As it is, without the way through a text.
+            return result
+        default: return JSONRows.value(node, as: type)
+        }
+    }
+
+    /// The value with another one at the end of a path into it. An object is made where there is nothing; a missing
+    /// value takes a field away. Returns nil if the path leads through something else than objects and arrays, or to an
+    /// element that isn't there.
+    func setting(_ steps: ArraySlice<Path.Step>, to item: StatementValue) -> StatementValue? {
+        guard let step = steps.first else { return item }
+        let rest = steps.dropFirst()
+        switch (step, self) {
+        case (.name(let name), .object(var fields)):
+            guard let place = fields.firstIndex(where: { $0.name == name }) else {
+                guard let new = StatementValue.missing.setting(rest, to: item) else { return nil }
+                return .object(new == .missing ? fields : fields + [StatementField(name: name, item: new)])
+            }
+            guard let new = fields[place].item.setting(rest, to: item) else { return nil }
+            if new == .missing { fields.remove(at: place) } else { fields[place].item = new }
+            return .object(fields)
+        case (.name, .missing), (.name, .value(.null)): return StatementValue.object([]).setting(steps, to: item)
+        case (.index(let index), .array(var items)):
+            let place = index < 0 ? items.count + index : index
+            guard items.indices.contains(place), let new = items[place].setting(rest, to: item) else { return nil }
+            items[place] = new
+            return .array(items)
+        default: return nil
+        }
+    }
+}

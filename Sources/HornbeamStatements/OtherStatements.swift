@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Statements and clauses of SQL that the query language doesn't have: errors say what to write instead.
+
+enum OtherStatements {
+    static let subquery =
+        "a subquery stands in parentheses behind FROM, JOIN, IN and EXISTS, and nowhere else: join the other type, or "
+        + "give the value as a parameter"
+
+    static let recursive = "there is no WITH RECURSIVE: follow a relation by JOIN, once for each step"
+
+    /// What to write instead of the statement that begins with this word. Returns nil for any other word.
+    static func correction(_ word: String) -> String? {
+        switch word.uppercased() {
+        case "MERGE", "REPLACE":
+            "there is no \(word.uppercased()): UPSERT INTO replaces the entity with the same id, or inserts it"
+        case "TRUNCATE": "there is no TRUNCATE: DELETE FROM Type deletes all entities of a type"
+        case "ALTER", "CREATE", "DROP":
+            "there is no \(word.uppercased()): types and indexes come from the models of a program, or from a schema "
+                + "that 'hornbeam schema apply' reads"
+        case "BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "START":
+            "\(word.uppercased()) is no statement: each statement is a transaction by itself, and those in one "
+                + "database.write are one together"
+        case "WITH": "WITH needs a name and a query: WITH name AS (SELECT …) SELECT … FROM name"
+        case "VALUES": "VALUES belong to INSERT INTO Type (name, …) VALUES (value, …)"
+        default: nil
+        }
+    }
+
+    /// What to write instead of the clause behind a whole statement that begins with this word. Returns nil for any
+    /// other word.
+    static func correction(end word: String) -> String? {
+        switch word.uppercased() {
+        case "INTERSECT": "there is no INTERSECT: write WHERE … IN (SELECT …)"
+        case "EXCEPT": "there is no EXCEPT: write WHERE … NOT IN (SELECT …)"
+        case "FETCH": "there is no FETCH FIRST: write LIMIT"
+        case "WINDOW", "QUALIFY": "there are no windows: group by the columns, or compute them from the rows"
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan of a whole query: of one SELECT, or of several with UNION between. The rows of a UNION come part by part,
+// and are handed on as they come unless they are to be in another order.
+
+/// A query bound to a schema and to values.
+struct QueryPlan {
+    /// The rest of a UNION, bound.
+    private struct Whole {
+        var isAll: Bool
+        var order: [SelectPlan.Order] = []
+        var limit: Int?
+        var offset = 0
+    }
+
+    private let parts: [SelectPlan]
+    private let whole: Whole?
+
+    /// The plan of the first SELECT, whose columns give the result's names.
+    var first: SelectPlan { parts[0] }
+    var names: [String] { first.columns.map(\.name) }
+
+    /// - Parameters:
+    ///   - outer: the sources of the statement around, if it is a subquery.
+    ///   - mayStop: whether the caller may stop before the last row of the result.
+    init(
+        _ statement: SelectStatement, _ text: String, _ core: StoreTransaction, _ inputs: StatementInputs,
+        outer: [BoundSource] = [], mayStop: Bool = false
+    ) throws {
+        let stops = mayStop || statement.union?.clauses.limit != nil
+        var parts: [SelectPlan] = []
+        for part in [statement] + (statement.union?.others ?? []) {
+            parts.append(try SelectPlan(part, text, core, inputs, outer: outer, mayStop: stops))
+            guard let last = parts.last, last.columns.count != parts[0].columns.count else { continue }
+            throw last.binder.failure(
+                "the parts of a UNION have the same number of columns: the first has \(parts[0].columns.count), this "
+                    + "one \(last.columns.count)", at: part.projections[0].place)
+        }
+        self.parts = parts
+        whole = try statement.union.map { try Self.whole($0, parts[0]) }
+    }
+
+    private static func whole(_ union: Union, _ first: SelectPlan) throws -> Whole {
+        var binder = first.binder
+        var whole = Whole(isAll: union.isAll)
+        for term in union.clauses.order {
+            let expression = term.value.withoutCollation
+            var number = try binder.column(expression, "ORDER BY", of: first.columns.count)
+            if number == nil, case .path(let path) = expression {
+                number = first.columns.firstIndex { $0.name == path.text }
+            }
+            guard let number else {
+                throw binder.failure(
+                    "the ORDER BY of a UNION takes names and numbers of its columns, and they are "
+                        + first.columns.map(\.name).joined(separator: ", "), at: expression.place)
+            }
+            let value = try binder.collated(.slot(number), as: term.value)
+            whole.order.append(SelectPlan.Order(term, value, text: first.columns[number].name))
+        }
+        whole.limit = try SelectPlan.count(union.clauses.limit, "LIMIT", &binder)
+        whole.offset = try SelectPlan.count(union.clauses.offset, "OFFSET", &binder) ?? 0
+        return whole
+    }
+
+    /// Calls `body` with the values of each row of the result until it returns false.
+    /// - Parameter tally: counts the rows of the first source of a single SELECT.
+    func run(
+        _ core: StoreTransaction, tally: PlanTally? = nil, _ body: ([StatementValue]) throws -> Bool
+    ) throws {
+        guard let whole else { return try SelectRun(first, core, tally: tally).run(body) }
+        if whole.limit == 0 { return }
+        var cut = Cut(offset: whole.offset, limit: whole.limit)
+        let kept = KeptBytes()
+        guard whole.order.isEmpty else { return try runSorted(whole, &cut, core, body) }
+        var seen: Set<[UInt8]> = []
+        var goesOn = true
+        for part in parts where goesOn {
+            try SelectRun(part, core).run { values in
+                if !whole.isAll {
+                    let key = StatementValue.key(values)
+                    let size = key.count + KeptBytes.entry
+                    guard seen.insert(key).inserted else { return true }
+                    try kept.add(size)
+                }
+                goesOn = try cut.take { try body(values) }
+                return goesOn
+            }
+        }
+    }
+
+    private func runSorted(
+        _ whole: Whole, _ cut: inout Cut, _ core: StoreTransaction, _ body: ([StatementValue]) throws -> Bool
+    ) throws {
+        let (most, overflow) = (whole.limit ?? .max).addingReportingOverflow(whole.offset)
+        var sorter = RowSorter(
+            whole.order, atMost: overflow ? nil : most, isDistinct: !whole.isAll, KeptBytes())
+        let frame = Frame(slots: first.columns.count, text: first.binder.text)
+        for part in parts {
+            try SelectRun(part, core).run { values in
+                frame.slots = values
+                return try sorter.add(values, frame)
+            }
+        }
+        for values in sorter.finish() where try !cut.take({ try body(values) }) { return }
+    }
+
+    /// The plan as text, for `EXPLAIN`.
+    func explanation(_ statement: SelectStatement, _ core: StoreTransaction) throws -> String {
+        guard let whole, let union = statement.union else { return try first.explanation(statement, core) }
+        var lines: [String] = []
+        for (part, plan) in zip([statement] + union.others, parts) {
+            if !lines.isEmpty { lines.append(whole.isAll ? "and all of" : "and others of") }
+            lines.append(try plan.explanation(part, core))
+        }
+        if !whole.order.isEmpty {
+            lines.append("sort by " + whole.order.map(\.text).joined(separator: ", ") + " in memory")
+        }
+        if whole.limit != nil || whole.offset > 0 {
+            lines.append(
+                (whole.limit.map { "limit \($0)" } ?? "no limit") + (whole.offset > 0 ? " from \(whole.offset)" : ""))
+        }
+        return lines.joined(separator: "\n")
+    }
+}
+
+// MARK: - Subqueries
+
+/// The rows of a subquery as a source.
+struct SubqueryRows {
+    /// The names of their columns; nil if they are values, of SELECT VALUE.
+    var fields: [String]?
+    /// Objects of the columns, or the values.
+    var items: [StatementValue]
+}
+
+extension Binder {
+    /// The rows of a subquery in FROM.
+    func rows(of query: Expression) throws -> SubqueryRows {
+        guard case .subquery(let statement, let place) = query else {
+            throw failure("a source is a type or a subquery", at: query.place)
+        }
+        if let known = inputs.rows[place] { return known }
+        let (plan, core) = try plan(statement, at: place, mayStop: false)
+        var rows = SubqueryRows(fields: plan.first.isValue ? nil : plan.names, items: [])
+        if !inputs.isForNames {
+            try plan.run(core) { row in
+                let item =
+                    rows.fields.map { .object(zip($0, row).map { StatementField(name: $0, item: $1) }) } ?? row[0]
+                try inputs.kept.add(item.bytes)
+                rows.items.append(item)
+                return true
+            }
+        }
+        inputs.rows[place] = rows
+        return rows
+    }
+
+    /// The values of a subquery's only column. It can't use the rows of the statement around it, so it is the same for
+    /// all of them, and is run once, before that.
+    func values(of statement: SelectStatement, at place: TextPlace) throws -> [StatementValue] {
+        let (plan, core) = try plan(statement, at: place, mayStop: false)
+        guard plan.names.count == 1 else {
+            throw failure("the subquery behind IN has one column, not \(plan.names.count)", at: place)
+        }
+        var values: [StatementValue] = []
+        if inputs.isForNames { return values }
+        try plan.run(core) { row in
+            try inputs.kept.add(StatementValue.bytes(of: row))
+            values += row
+            return true
+        }
+        return values
+    }
+
+    /// Whether a subquery has a row.
+    func hasRows(_ statement: SelectStatement, at place: TextPlace) throws -> Bool {
+        let (plan, core) = try plan(statement, at: place, mayStop: true)
+        var isFound = false
+        if inputs.isForNames { return isFound }
+        try plan.run(core) { _ in
+            isFound = true
+            return false
+        }
+        return isFound
+    }
+
+    private func plan(
+        _ statement: SelectStatement, at place: TextPlace, mayStop: Bool
+    ) throws -> (plan: QueryPlan, core: StoreTransaction) {
+        try StackRoom.require()
+        guard let core else { throw failure("a subquery has no place in the expression of an index", at: place) }
+        return (try QueryPlan(statement, text, core, inputs, outer: sources + outer, mayStop: mayStop), core)
+    }
+}

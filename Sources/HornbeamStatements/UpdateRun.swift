@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// UPDATE: new values for some properties and relations of entities that are stored.
+
+import HornbeamPages
+import HornbeamTree
+
+/// A path behind SET, bound.
+struct BoundAssignment {
+    let property: ChangedProperty
+    /// The way into the property's value; empty for the whole of it.
+    let steps: ArraySlice<Path.Step>
+    /// The path as it is written.
+    let text: String
+    let place: TextPlace
+    /// The position of the value.
+    let valuePlace: TextPlace
+}
+
+/// The changes that one UPDATE makes to each of its entities.
+struct UpdateRun {
+    let assignments: [BoundAssignment]
+    /// Columns of the query that finds the entities: the new values, where they depend on more than the entity itself.
+    /// Others are computed when their entity's turn comes, and take no memory.
+    let projections: [Projection]
+    private let values: SelectPlan
+    private let properties: ChangedProperties
+    private let core: StoreTransaction
+    private let columns: Set<String>
+
+    private var type: EntityType { properties.type }
+
+    init(
+        _ assignments: [Assignment], _ target: Source, _ properties: ChangedProperties, _ text: String,
+        _ core: StoreTransaction, _ inputs: StatementInputs
+    ) throws {
+        self.properties = properties
+        self.core = core
+        self.assignments = try assignments.map { try Self.bind($0, target, properties) }
+        try Self.refuseRepeated(self.assignments, properties)
+        try assignments.map(\.value).refuseAggregates("SET", properties)
+        let type = properties.type
+        columns = Set(
+            self.assignments.map {
+                switch $0.property {
+                case .column(let column): type.description.columns[column].name
+                case .relation(let side): ColumnDescription.linkedIDName(of: side.name)
+                }
+            })
+        let columns = assignments.enumerated().map { number, assignment in
+            Projection(
+                value: assignment.value, alias: "\(number)", place: assignment.value.place,
+                text: assignment.value.text)
+        }
+        let values = try SelectPlan(
+            SelectStatement(projections: columns, source: target), text, core, inputs)
+        let isOwn =
+            values.sources.count == 1
+            && values.sources[0].contents.allSatisfy { if case .column = $0.content { true } else { false } }
+        self.values = values
+        projections = isOwn ? [] : columns
+    }
+
+    private static func bind(
+        _ assignment: Assignment, _ target: Source, _ properties: ChangedProperties
+    ) throws -> BoundAssignment {
+        let (path, type) = (assignment.path, properties.type)
+        var steps = path.steps[...]
+        if steps.count > 1, path.head == target.alias ?? target.type, type.description.column(path.head) == nil {
+            steps = steps.dropFirst()
+        }
+        guard case .name(let name)? = steps.popFirst() else {
+            throw properties.failure("\(path.text) is no property", at: path.place)
+        }
+        let property = try properties.property(name, at: path.place)
+        switch property {
+        case .column(0):
+            throw properties.failure(
+                "an entity keeps its id: insert another one, and delete this one", .identityChanged, at: path.place)
+        case .column(let number):
+            let column = type.description.columns[number]
+            switch (column.type.unwrapped, steps.first) {
+            case (_, nil), (.json, _): break
+            case (.array, .index) where steps.count == 1: break
+            default:
+                throw properties.failure(
+                    "\(type.name).\(name) is \(column.type.withArticle), so nothing in it can be set by itself",
+                    at: path.place)
+            }
+        case .relation(let side):
+            guard steps.isEmpty else {
+                throw properties.failure(
+                    "\(path.text) is of \(side.target): UPDATE \(side.target), or set \(name) to other ids",
+                    at: path.place)
+            }
+        }
+        return BoundAssignment(
+            property: property, steps: steps, text: path.text, place: path.place, valuePlace: assignment.value.place)
+    }
+
+    /// Refuses a whole property that is set twice.
+    private static func refuseRepeated(_ assignments: [BoundAssignment], _ properties: ChangedProperties) throws {
+        var whole: [String: Bool] = [:]
+        for assignment in assignments {
+            let key =
+                switch assignment.property {
+                case .column(let column): "\(column)"
+                case .relation(let side): side.name
+                }
+            let isWhole = assignment.steps.isEmpty
+            if let former = whole[key], former || isWhole {
+                throw properties.failure("\(assignment.text) is set twice", at: assignment.place)
+            }
+            whole[key] = isWhole
+        }
+    }
+
+    // MARK: Running
+
+    /// Updates the entities, and returns their rows.
+    func run(_ rows: ChangedRows) throws -> [RowID] {
+        let store = try core.store(type.name)
+        let own = SelectRun(values, core)
+        // Made when a key changes hands: seldom.
+        var left: Set<RowID>?
+        for (place, rowID) in rows.rowIDs.enumerated() {
+            try core.transaction.checkGoesOn()
+            // A copy, because links that are read while the new row is made may have rows moved.
+            guard let old = try store.row(rowID).map({ Array($0.bytes) }),
+                let items = try projections.isEmpty ? own.values(of: rowID) : rows.values[place]
+            else { continue }
+            let (row, links) = try old.withUnsafeBytes { try changed(try RowReader($0, of: type), rowID, items, store) }
+            var targets: [[RowID]] = []
+            for (side, ids) in links {
+                let target = try core.store(side.target)
+                targets.append(try ids.map { try target.ensureRowID(of: $0) })
+            }
+            while let held = try store.saveUnlessHeld(row, rowID, .stamped, false, hasLinkedIDs: true) {
+                let waiting = left ?? Set(rows.rowIDs[place...])
+                left = waiting
+                guard held.rowID > rowID, waiting.contains(held.rowID), changes(held.index) else {
+                    throw try violation(held.index, row, by: held.rowID, store)
+                }
+                // It gets another key when its turn comes.
+                try store.yield(held.index, held.rowID)
+            }
+            for (link, targets) in zip(links, targets) {
+                try core.changeLinks(of: link.side) { try core.edges.set(link.side, rowID, targets) }
+            }
+        }
+        return rows.rowIDs
+    }
+
+    private func changes(_ index: IndexDescription) -> Bool {
+        index.components.contains { columns.contains($0.column) }
+    }
+
+    private func violation(
+        _ index: IndexDescription, _ row: [UInt8], by other: RowID, _ store: EntityStore
+    ) throws -> HornbeamError {
+        try row.withUnsafeBytes { bytes in
+            try index.violation(of: try RowReader(bytes, of: type), type, by: try store.id(of: other) ?? .null)
+        }
+    }
+
+    /// The new row of an entity, and the ids that its relations are to lead to.
+    private func changed(
+        _ old: RowReader, _ rowID: RowID, _ items: [StatementValue], _ store: EntityStore
+    ) throws -> (row: [UInt8], links: [(side: EdgeSide, ids: [Value])]) {
+        var changed: [Int: (item: StatementValue, place: TextPlace)] = [:]
+        var links: [(side: EdgeSide, ids: [Value])] = []
+        let entity = "\(type.name) \(try old.value(0).text.shown())"
+        for (assignment, item) in zip(assignments, items) {
+            switch assignment.property {
+            case .column(let column):
+                let former = try changed[column]?.item ?? StatementValue(try old.value(column))
+                guard let whole = former.setting(assignment.steps, to: item) else {
+                    throw properties.failure(
+                        "\(entity): \(assignment.text) leads through a value that is no object, or to no element of an "
+                            + "array", at: assignment.place)
+                }
+                changed[column] = (whole, assignment.valuePlace)
+            case .relation(let side):
+                links.append((side, try properties.ids(item, side, at: assignment.valuePlace, of: entity)))
+            }
+        }
+        var values: [Int: Value] = [:]
+        for (column, new) in changed {
+            values[column] = try properties.value(new.item, column, at: new.place, of: entity)
+        }
+        let row = try type.rewriting(
+            old, { _, column in values[column] != nil },
+            then: { writer in
+                for (column, value) in values.sorted(by: { $0.key < $1.key }) { writer.set(value, column) }
+                if !type.linkedIDs.isEmpty {
+                    try store.setLinkedIDs(&writer, rowID) { side in
+                        links.first { $0.side === side }.map { $0.ids.last ?? .null }
+                    }
+                }
+                store.stamp(&writer)
+            })
+        return (row, links)
+    }
+}
