@@ -25,6 +25,23 @@ enum ArrayFunctions {
             guard case .array(let items) = arguments[0] else { return .null }
             return .int(items.firstIndex { !$0.isUnknown && $0.equals(arguments[1]) } ?? -1)
         },
+        // Null and missing values are elements like others.
+        ScalarFunction("array_append", 2...100, isStrict: false) { arguments, _ in
+            guard case .array(let items) = arguments[0] else { return .null }
+            return .array(items + arguments.dropFirst())
+        },
+        ScalarFunction("array_concat", 2...100) { arguments, _ in
+            var all: [StatementValue] = []
+            for argument in arguments {
+                guard case .array(let items) = argument else { return .null }
+                all += items
+            }
+            return .array(all)
+        },
+        ScalarFunction("array_remove", 2...100) { arguments, _ in
+            guard case .array(let items) = arguments[0] else { return .null }
+            return .array(items.filter { item in !arguments.dropFirst().contains { item.equals($0) } })
+        },
         object("object_names") { fields in .array(fields.map { .string($0.name) }) },
         object("object_values") { fields in .array(fields.map(\.item)) },
         object("object_length") { .int($0.count) },
