@@ -110,6 +110,37 @@ struct CancelledReadsTests {
         }
     }
 
+    /// Each would take hours.
+    @Test(
+        "a statement that computes without reading ends soon",
+        .timeLimit(.minutes(1)),
+        arguments: [
+            "SELECT x.id FROM a AS x JOIN a AS y ON x.id + y.id < 0 JOIN a AS z ON TRUE JOIN a AS v ON TRUE",
+            "SELECT x.id FROM a AS x JOIN a AS y ON TRUE JOIN a AS z ON TRUE ORDER BY x.id * y.id + z.id LIMIT 3",
+            "SELECT COUNT(*) AS n FROM a AS x JOIN a AS y ON TRUE JOIN a AS z ON TRUE GROUP BY x.id % 7",
+            "SELECT COUNT(*) AS n FROM a AS x UNNEST SPLIT('a b', ' ') AS u JOIN a AS y ON TRUE JOIN a AS z ON TRUE",
+            "SELECT DISTINCT x.id FROM a AS x JOIN a AS y ON TRUE JOIN a AS z ON TRUE",
+        ])
+    func computing(text: String) async throws {
+        let statement = try Statement("WITH a AS (SELECT id FROM Article) " + text)
+        let (database, begun) = (database, DispatchSemaphore(value: 0))
+        let task = Task {
+            try await database.read { context in
+                begun.signal()
+                return try statement.resolve(in: context).count
+            }
+        }
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                begun.wait()
+                continuation.resume()
+            }
+        }
+        try await Task.sleep(for: .milliseconds(300))
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
     @Test("a closure that catches the error may return, and the next read is not cancelled")
     func caught() async throws {
         let (database, begun, go) = (database, DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
