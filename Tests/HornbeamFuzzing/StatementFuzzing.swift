@@ -4,6 +4,7 @@
 
 import Foundation
 import Hornbeam
+import HornbeamPages
 import HornbeamTree
 
 /// Pieces of statements, by a byte each, so that the fuzzer's input is often a statement.
@@ -19,7 +20,12 @@ private let words = [
     "TRUE",
     "a.children", "Item a", "Item b", "9223372036854775807", ":n", "SELECT * FROM Item", "SELECT id FROM Item WHERE",
     "REGEXP_CONTAINS(name, ", "REGEXP_REPLACE(name, ", "'(a|b)*'", "'[[a-z]&&'", "REPLACE(", "CONCAT", "SPLIT",
-    "ESCAPE", "'\\\\'",
+    "ESCAPE", "'\\\\'", "INSERT INTO Item", "UPSERT INTO Item", "VALUES", "UPDATE Item SET", "DELETE FROM Item",
+    "RETURNING",
+    "(id, name, tags) VALUES", "{\"id\": 7, \"name\": 'x', \"tags\": []}", "(SELECT id FROM Item", "EXISTS (SELECT",
+    "UNION ALL",
+    "UNION", "data.k =", "size = size + 1", "parent =", "children =", "[1, 2]", "'y'", "FROM (SELECT",
+    "WITH a AS (SELECT id FROM Item)", "FROM a",
 ]
 
 private struct StatementStore {
@@ -76,6 +82,7 @@ public func fuzzStatements(_ input: UnsafeRawBufferPointer) {
         let upper = text.uppercased()
         let sources = ["JOIN", "UNNEST"].reduce(0) { $0 + upper.components(separatedBy: $1).count - 1 }
         guard sources <= 3, text.utf8.count <= 100 || !upper.contains("REGEXP") else { return }
+        if statement.changesData { return try change(by: statement, shared) }
         let transaction = try shared.store.beginRead()
         defer { transaction.abort() }
         let core = StoreTransaction(transaction, schema: shared.schema)
@@ -94,5 +101,29 @@ public func fuzzStatements(_ input: UnsafeRawBufferPointer) {
         precondition(error.code == .invalid || error.code == .tooLarge, "\(error.code): \(error.message)")
     } catch {
         preconditionFailure("\(error)")
+    }
+}
+
+/// Runs a statement that changes data, and undoes it. What it leaves must be whole, also if it is refused.
+private func change(by statement: Statement, _ shared: StatementStore) throws {
+    let transaction = try shared.store.beginWrite()
+    defer { transaction.abort() }
+    let core = StoreTransaction(transaction, schema: shared.schema)
+    let values = StatementParameters(positions: [.int(1), .string("a")], names: ["n": .array([.double(1)])])
+    for parameters in [values, StatementParameters()] {
+        do {
+            let result = try statement.execute(in: core, parameters) { _ in true }
+            precondition(result.rows.isEmpty || result.rows.count == result.count, "rows without entities")
+        } catch let error as HornbeamError {
+            let codes: [HornbeamError.Code] = [
+                .invalid, .tooLarge, .alreadyStored, .uniqueViolation, .identityChanged, .missingRelation,
+            ]
+            precondition(codes.contains(error.code), "\(error.code): \(error.message)")
+        } catch let error as StorageError {
+            guard case .tooLarge = error else { preconditionFailure("\(error)") }
+        }
+        try core.flush()
+        let isWhole = try EntityCheck(core).run { preconditionFailure("\($0)") }
+        precondition(isWhole)
     }
 }
