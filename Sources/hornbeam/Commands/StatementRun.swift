@@ -14,6 +14,8 @@ struct StatementRun {
     var isExplained = false
     /// Prints on standard error how long it took.
     var isTimed = false
+    /// Refuses statements that change data.
+    var isReadOnly = false
     let console: Console
 
     /// Runs one statement on the store at `path`. The only place of the command where a statement runs.
@@ -23,6 +25,10 @@ struct StatementRun {
         let statement = try Statement(text)
         var remarks: [String] = []
         try console.paged {
+            if statement.changesData {
+                remarks = try change(statement, path)
+                return
+            }
             try OpenStore.snapshot(path) { transaction in
                 remarks = try answer(statement, try StoreTransaction(reading: transaction), transaction)
             }
@@ -64,6 +70,34 @@ struct StatementRun {
             remarks += (tally.lines + ["\(results), \(Spelling.counted(pages, "page")) read"]).map { "  " + $0 }
         }
         if isTimed { remarks.append("time: \(Spelling.time(elapsed)) for \(Spelling.counted(found, "result"))") }
+        return remarks
+    }
+
+    /// Changes data in a transaction of its own, and prints the rows of RETURNING.
+    private func change(_ statement: Statement, _ path: String) throws -> [String] {
+        if isReadOnly { throw CommandError("the statement would write, and the shell was started with --readonly") }
+        let start = ContinuousClock.now
+        var remarks: [String] = []
+        let result = try OpenStore.writing(path, create: false) { store in
+            guard let schema = try store.reading({ try SchemaCatalogue.open([], in: $0) }) else {
+                throw CommandError("the store has no entity types: 'hornbeam schema apply' makes some")
+            }
+            return try store.writing { transaction in
+                let core = try StoreTransaction(writing: transaction, schema: schema)
+                if isExplained { remarks.append(try statement.explanation(in: core, parameters)) }
+                let result = try statement.execute(in: core, parameters)
+                try core.commit()
+                return result
+            }
+        }
+        if let first = result.rows.first {
+            var writer = try form.writer(first.names, console)
+            for row in result.rows { try writer.add(row) }
+            try writer.finish()
+        }
+        try console.flush()
+        let time = isTimed ? " in \(Spelling.time(start.duration(to: .now)))" : ""
+        remarks.append(Spelling.counted(result.count, "entity", "entities") + " changed" + time)
         return remarks
     }
 

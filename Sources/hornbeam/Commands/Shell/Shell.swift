@@ -92,6 +92,7 @@ final class Shell {
         run.form = form
         run.isTimed = isTimed
         run.isExplained = isExplained
+        run.isReadOnly = isReadOnly
         run.parameters = StatementParameters(names: try Self.used(parameters, in: text))
         try run.run(text, on: file)
     }
