@@ -176,6 +176,21 @@ struct ShellTests {
         #expect(try CommandRun("check", copy).code == 0)
     }
 
+    @Test("statements change data, each in a transaction, and later ones see it")
+    func changes() throws {
+        let run = try shell(
+            "--mode", "jsonl",
+            input: "INSERT INTO Author (name) VALUES ('Ada') RETURNING name;\n"
+                + "SELECT COUNT(*) AS n FROM Author WHERE name = 'Ada';\n"
+                + ".explain on\nDELETE FROM Author WHERE name = 'Ada';")
+        #expect(run.code == 0 && run.output == #"{"name":"Ada"}"# + "\n" + #"{"n":1}"# + "\n", "\(run)")
+        #expect(run.errors.hasPrefix("1 entity changed\n") && run.errors.hasSuffix("\n1 entity changed\n"), "\(run)")
+        #expect(run.errors.contains("\n  delete\n"), "\(run)")
+        let refused = try shell("--readonly", input: "DELETE FROM Book;")
+        #expect(refused.code == 1 && refused.errors.contains("the shell was started with --readonly"), "\(refused)")
+        #expect(try library.lines("query", "Book", "--count") == ["5"])
+    }
+
     @Test("--readonly refuses what would write")
     func readOnly() throws {
         let run = try shell("--readonly", input: ".import /dev/null Author")
