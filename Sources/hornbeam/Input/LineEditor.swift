@@ -143,12 +143,12 @@ final class LineEditor {
         let shown = words.prefix(200).map(DisplayWidth.printable)
         let width = (shown.map { DisplayWidth.of($0) }.max() ?? 0) + 2
         let perLine = max(1, (Console.width(STDOUT_FILENO) - 1) / width)
-        var text = "\r\n"
+        var text = "\n"
         for (place, word) in shown.enumerated() {
             let isLast = (place + 1) % perLine == 0 || place == shown.count - 1
-            text += word + (isLast ? "\r\n" : String(repeating: " ", count: width - DisplayWidth.of(word)))
+            text += word + (isLast ? "\n" : String(repeating: " ", count: width - DisplayWidth.of(word)))
         }
-        if words.count > shown.count { text += "… and \(words.count - shown.count) more\r\n" }
+        if words.count > shown.count { text += "… and \(words.count - shown.count) more\n" }
         text.withUTF8 { bytes in _ = Glibc.write(STDOUT_FILENO, bytes.baseAddress, bytes.count) }
     }
 }

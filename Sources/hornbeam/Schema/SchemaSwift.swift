@@ -132,7 +132,7 @@ enum SchemaSwift {
         if relation.deleteRule != .nullify { arguments.append("deleteRule: .\(relation.deleteRule.rawValue)") }
         if let inverse = relation.inverse { arguments.append("inverse: \\.\(identifier(inverse))") }
         let target = identifier(relation.target)
-        return "@Relationship" + (arguments.isEmpty ? "" : "(\(arguments.joined(separator: ", ")))")
+        return "@Relationship(\(arguments.joined(separator: ", ")))"
             + " var \(identifier(relation.name)): \(relation.toMany ? "[\(target)]" : target)?"
     }
 

@@ -17,7 +17,7 @@ struct Gallery {
     var notes: [String?]?
 
     @Relationship(deleteRule: .cascade) var paintings: [Painting]?
-    @Relationship var founder: Painter?
+    @Relationship() var founder: Painter?
 }
 
 @EntityModel

@@ -48,7 +48,7 @@ struct SchemaSwiftTests {
                     let id: Int
                     var `in`: String
 
-                    @Relationship var `self`: `Odd Thing`?
+                    @Relationship() var `self`: `Odd Thing`?
                 }
 
                 """)

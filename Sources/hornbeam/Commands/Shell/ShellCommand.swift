@@ -8,7 +8,7 @@ import Hornbeam
 enum ShellCommand {
     static let declaration = CommandDeclaration(
         path: ["shell"],
-        summary: "ask one statement after the other; 'hornbeam FILE' is short for it",
+        summary: "run statements one by one; 'hornbeam FILE' is short for it",
         discussion: "Statements of the query language end with a semicolon; a line that begins with a dot is a "
             + "command of the shell, and .help lists those. From a terminal lines can be edited, completed with Tab "
             + "and brought back; Ctrl-C ends the statement that runs, Ctrl-D the shell. From a pipe or a script the "
