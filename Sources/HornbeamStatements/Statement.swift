@@ -72,6 +72,8 @@ public struct Statement: Sendable {
                 "a statement can't change data in the context of a read: run it by database.execute, or inside "
                     + "database.write { context in … }, with its context")
         }
+        let watched = core.watchOfQueries?.begin(.statement, text)
+        defer { withExtendedLifetime(watched) {} }
         let interruption = core.transaction.interruption
         return try core.uninterrupted {
             try core.nested {

@@ -81,6 +81,9 @@ struct SpanTests {
         let text = "SELECT size, COUNT(*) FROM Traced GROUP BY size"
         _ = try database.query(text)
         #expect(spans.of(.statement).map(\.span.name) == [text])
+        let change = "UPDATE Traced SET size = size + 1 WHERE size > 1"
+        try database.execute(change)
+        #expect(spans.of(.statement).map(\.span.name) == [text, change])
         #expect(spans.of(.query).count == before + 1)
         try database.close()
     }
