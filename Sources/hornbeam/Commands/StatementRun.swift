@@ -24,14 +24,21 @@ struct StatementRun {
     func run(_ text: String, on path: String) throws {
         let statement = try Statement(text)
         var remarks: [String] = []
-        try console.paged {
-            if statement.changesData {
-                remarks = try change(statement, path)
-                return
+        do {
+            try console.paged {
+                if statement.changesData {
+                    remarks = try change(statement, path)
+                    return
+                }
+                try OpenStore.snapshot(path) { transaction in
+                    try Interruption.ending(transaction) {
+                        remarks = try answer(statement, try StoreTransaction(reading: transaction), transaction)
+                    }
+                }
             }
-            try OpenStore.snapshot(path) { transaction in
-                remarks = try answer(statement, try StoreTransaction(reading: transaction), transaction)
-            }
+        } catch {
+            guard (HornbeamError.typed(error) as? HornbeamError)?.code == .cancelled else { throw error }
+            throw InterruptedWork()
         }
         for remark in remarks { console.answer(remark) }
     }
@@ -85,7 +92,7 @@ struct StatementRun {
             return try store.writing { transaction in
                 let core = try StoreTransaction(writing: transaction, schema: schema)
                 if isExplained { remarks.append(try statement.explanation(in: core, parameters)) }
-                let result = try statement.execute(in: core, parameters)
+                let result = try Interruption.ending(transaction) { try statement.execute(in: core, parameters) }
                 try core.commit()
                 return result
             }
