@@ -92,7 +92,18 @@ extension StatementValue {
             (.uuid, .value(.uuid)), (.decimal, .value(.decimal)):
             // As it is, without the way through a text.
             return result
+        case (.json, _): return JSONRows.value(coded.node, as: type)
         default: return JSONRows.value(node, as: type)
+        }
+    }
+
+    /// The value as it is stored within a `Codable` one: dates are numbers of seconds, as `Date` encodes itself.
+    private var coded: StatementValue {
+        switch self {
+        case .value(.date(let seconds)): .value(.double(seconds))
+        case .array(let items): .array(items.map(\.coded))
+        case .object(let fields): .object(fields.map { StatementField(name: $0.name, item: $0.item.coded) })
+        default: self
         }
     }
 
@@ -111,7 +122,9 @@ extension StatementValue {
             guard let new = fields[place].item.setting(rest, to: item) else { return nil }
             if new == .missing { fields.remove(at: place) } else { fields[place].item = new }
             return .object(fields)
-        case (.name, .missing), (.name, .value(.null)): return StatementValue.object([]).setting(steps, to: item)
+        case (.name, .missing), (.name, .value(.null)):
+            // There is nothing to take away.
+            return item == .missing ? self : StatementValue.object([]).setting(steps, to: item)
         case (.index(let index), .array(var items)):
             let place = index < 0 ? items.count + index : index
             guard items.indices.contains(place), let new = items[place].setting(rest, to: item) else { return nil }

@@ -157,6 +157,7 @@ extension Binder {
     /// The values of a subquery's only column. It can't use the rows of the statement around it, so it is the same for
     /// all of them, and is run once, before that.
     func values(of statement: SelectStatement, at place: TextPlace) throws -> [StatementValue] {
+        if let known = inputs.values[place] { return known }
         let (plan, core) = try plan(statement, at: place, mayStop: false)
         guard plan.names.count == 1 else {
             throw failure("the subquery behind IN has one column, not \(plan.names.count)", at: place)
@@ -168,11 +169,13 @@ extension Binder {
             values += row
             return true
         }
+        inputs.values[place] = values
         return values
     }
 
     /// Whether a subquery has a row.
     func hasRows(_ statement: SelectStatement, at place: TextPlace) throws -> Bool {
+        if let known = inputs.found[place] { return known }
         let (plan, core) = try plan(statement, at: place, mayStop: true)
         var isFound = false
         if inputs.isForNames { return isFound }
@@ -180,6 +183,7 @@ extension Binder {
             isFound = true
             return false
         }
+        inputs.found[place] = isFound
         return isFound
     }
 

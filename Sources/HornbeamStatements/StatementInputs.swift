@@ -15,6 +15,10 @@ final class StatementInputs {
     /// The rows of the subqueries that stand in FROM, by their positions: one that WITH names is run once, however
     /// often it is named.
     var rows: [TextPlace: SubqueryRows] = [:]
+    /// The results of the subqueries behind IN and EXISTS, by their positions: an expression may be bound more than
+    /// once.
+    var values: [TextPlace: [StatementValue]] = [:]
+    var found: [TextPlace: Bool] = [:]
     /// Whether only the names of the result's columns are asked for, so that no subquery is run.
     let isForNames: Bool
 

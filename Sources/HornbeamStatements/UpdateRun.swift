@@ -26,6 +26,8 @@ struct UpdateRun {
     private let properties: ChangedProperties
     private let core: StoreTransaction
     private let columns: Set<String>
+    /// Relations that the new values are made of.
+    private let relationsRead: Set<String>
 
     private var type: EntityType { properties.type }
 
@@ -57,6 +59,13 @@ struct UpdateRun {
             values.sources.count == 1
             && values.sources[0].contents.allSatisfy { if case .column = $0.content { true } else { false } }
         self.values = values
+        relationsRead = Set(
+            values.sources[0].contents.compactMap {
+                switch $0.content {
+                case .link(let name), .links(let name): name
+                default: nil
+                }
+            })
         projections = isOwn ? [] : columns
     }
 
@@ -130,7 +139,7 @@ struct UpdateRun {
             else { continue }
             let (row, links) = try old.withUnsafeBytes { try changed(try RowReader($0, of: type), rowID, items, store) }
             var targets: [[RowID]] = []
-            for (side, ids) in links {
+            for (side, ids, _) in links {
                 let target = try core.store(side.target)
                 targets.append(try ids.map { try target.ensureRowID(of: $0) })
             }
@@ -144,10 +153,19 @@ struct UpdateRun {
                 try store.yield(held.index, held.rowID)
             }
             for (link, targets) in zip(links, targets) {
-                try core.changeLinks(of: link.side) { try core.edges.set(link.side, rowID, targets) }
+                let all = targets + link.unsaved.filter { !targets.contains($0) }
+                try core.changeLinks(of: link.side) { try core.edges.set(link.side, rowID, all) }
             }
         }
         return rows.rowIDs
+    }
+
+    /// The entities that a relation leads to and that aren't stored. The new value, if it is made of the former one,
+    /// doesn't have them, because reading leaves them out: they stay.
+    private func unsavedTargets(_ side: EdgeSide, _ rowID: RowID) throws -> [RowID] {
+        guard relationsRead.contains(side.name) else { return [] }
+        let store = try core.store(side.target)
+        return try core.edges.targets(side, of: rowID).filter { try !store.isSaved($0) }
     }
 
     private func changes(_ index: IndexDescription) -> Bool {
@@ -165,9 +183,9 @@ struct UpdateRun {
     /// The new row of an entity, and the ids that its relations are to lead to.
     private func changed(
         _ old: RowReader, _ rowID: RowID, _ items: [StatementValue], _ store: EntityStore
-    ) throws -> (row: [UInt8], links: [(side: EdgeSide, ids: [Value])]) {
+    ) throws -> (row: [UInt8], links: [(side: EdgeSide, ids: [Value], unsaved: [RowID])]) {
         var changed: [Int: (item: StatementValue, place: TextPlace)] = [:]
-        var links: [(side: EdgeSide, ids: [Value])] = []
+        var links: [(side: EdgeSide, ids: [Value], unsaved: [RowID])] = []
         let entity = "\(type.name) \(try old.value(0).text.shown())"
         for (assignment, item) in zip(assignments, items) {
             switch assignment.property {
@@ -180,7 +198,9 @@ struct UpdateRun {
                 }
                 changed[column] = (whole, assignment.valuePlace)
             case .relation(let side):
-                links.append((side, try properties.ids(item, side, at: assignment.valuePlace, of: entity)))
+                let unsaved = try unsavedTargets(side, rowID)
+                if !side.isToMany, !unsaved.isEmpty, item.isUnknown { continue }
+                links.append((side, try properties.ids(item, side, at: assignment.valuePlace, of: entity), unsaved))
             }
         }
         var values: [Int: Value] = [:]

@@ -13,6 +13,7 @@ import Testing
 private struct Home: Codable, Equatable, Sendable {
     var city: String
     var street: String?
+    var since: Date?
 }
 
 @EntityModel
@@ -287,6 +288,45 @@ struct ChangeStatementTests {
                 "leads to one Writer: give one id"))
         #expect(try refusal(database, "UPDATE Work SET writer = 'x'").message.contains("it must be a whole number"))
         #expect(try refusal(database, "UPDATE Work SET writer.age = 1").message.contains("UPDATE Writer"))
+    }
+
+    @Test("links to what isn't stored yet stay when a relation's new value is made of its former one")
+    func unsavedLinks() throws {
+        let database = try database()
+        try database.execute(
+            "INSERT INTO Writer (id, email, about, marks, works) VALUES (60, '', '', [], ['late'])")
+        try database.execute("INSERT INTO Work (id, title, writer) VALUES ('a', 'A', NULL), ('o', 'O', 61)")
+        try database.execute("UPDATE Writer SET works = ARRAY_APPEND(works, 'a') WHERE id = 60")
+        try database.execute("UPDATE Work SET writer = writer WHERE id = 'o'")
+        try database.execute("INSERT INTO Work (id, title) VALUES ('late', 'L')")
+        try database.execute("INSERT INTO Writer (id, email, about, marks) VALUES (61, 'o', '', [])")
+        #expect(
+            try json(database, "SELECT VALUE [id, writer] FROM Work ORDER BY id")
+                == [#"["a",60]"#, #"["late",60]"#, #"["o",61]"#])
+        try database.execute("UPDATE Writer SET works = ['a'] WHERE id = 60")
+        #expect(try json(database, "SELECT works FROM Writer WHERE id = 60") == [#"{"works":["a"]}"#])
+    }
+
+    @Test("Codable values decode afterwards: nothing is made where a field is taken away, dates are seconds")
+    func codable() throws {
+        let database = try database()
+        try database.execute("INSERT INTO Writer (id, email, about, marks) VALUES (60, '', '', [])")
+        try database.execute("UPDATE Writer SET home.street = MISSING")
+        let date = Date(timeIntervalSinceReferenceDate: 7.5)
+        try database.execute("UPDATE Writer SET home.city = 'X', home.since = ? WHERE id = 1", date)
+        try database.read { (context) throws in
+            #expect(try Writer.query(60).resolve(in: context)?.home == nil)
+            #expect(try Writer.query(1).resolve(in: context)?.home?.since == date)
+        }
+    }
+
+    @Test("a subquery runs once, however deep it is and however often its expression is used")
+    func nestedSubqueries() throws {
+        let database = try database()
+        let query = (0..<30).reduce("SELECT id FROM Writer") { inner, _ in
+            "SELECT id FROM Writer GROUP BY id HAVING id IN (\(inner))"
+        }
+        #expect(try database.query(query).count == 3)
     }
 
     @Test("unique keys count at the end of the statement, and a second holder is refused")

@@ -51,23 +51,25 @@ final class LogQueue: Sendable {
         if !isHandling { queue.sync {} }
     }
 
+    /// Hands on the entries that wait now. Later ones come behind what is queued meanwhile: a database that is closed
+    /// must not wait as long as others log.
     private func serve() {
-        while true {
-            let (entries, dropped) = waiting.withLock { waiting in
-                defer {
-                    waiting.isServed = !waiting.entries.isEmpty
-                    waiting.entries = []
-                    waiting.dropped = 0
-                }
-                return (waiting.entries, waiting.dropped)
+        let (entries, dropped) = waiting.withLock { waiting in
+            defer {
+                waiting.isServed = !waiting.entries.isEmpty
+                waiting.entries = []
+                waiting.dropped = 0
             }
-            if entries.isEmpty { return }
-            for entry in entries { handler(entry) }
-            guard dropped > 0 else { continue }
+            return (waiting.entries, waiting.dropped)
+        }
+        if entries.isEmpty { return }
+        for entry in entries { handler(entry) }
+        if dropped > 0 {
             handler(
                 Database.LogEntry(
                     .warning, .dropped, "the log's handler is too slow: \(dropped) entries were left out",
                     ["entries": .int(Int64(dropped))]))
         }
+        queue.async { self.serve() }
     }
 }
