@@ -13,6 +13,11 @@ struct StudioLifeTests {
     @Test("answers 1,000 requests at once")
     func manyRequests() throws {
         let (_, studio) = try Studios.shared()
+        // Two thousand descriptors are more than a process usually may have.
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, 4_096))
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         let right = Mutex(0)
         DispatchQueue.concurrentPerform(iterations: 1_000) { number in
             let reply = try? studio.get("api/rows?type=City&from=\(number)&count=3")
@@ -45,7 +50,8 @@ struct StudioLifeTests {
         }
         let start = ContinuousClock.now
         #expect(try studio.get("api/store").status == 200)
-        #expect(start.duration(to: .now) < .seconds(10))
+        // Those clients are sent away after 20 seconds: it isn't they that the answer has waited for.
+        #expect(start.duration(to: .now) < .seconds(18))
         withExtendedLifetime(clients) {}
     }
 

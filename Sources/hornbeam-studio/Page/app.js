@@ -22,7 +22,8 @@ const views = {
 
 function address() {
     const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-    return { parts: path.split("/").map(decodeURIComponent), query: new URLSearchParams(query ?? "") };
+    const decoded = (part) => { try { return decodeURIComponent(part); } catch { return part; } };
+    return { parts: path.split("/").map(decoded), query: new URLSearchParams(query ?? "") };
 }
 
 /** Shows the view that the address names. */
@@ -34,7 +35,7 @@ async function show() {
     main.setAttribute("aria-busy", "true");
     let next;
     try {
-        const make = views[name];
+        const make = Object.hasOwn(views, name) ? views[name] : undefined;
         if (!make) throw new Error(`There is no view “${name}”.`);
         next = await make(store, parts, query);
     } catch (error) {
@@ -95,10 +96,17 @@ async function read() {
     lists();
 }
 
-/** New states come in as the program commits; of several that come at once the last one is shown. */
+let events;
+let isReading = false;
+
+/**
+ * New states come in as the program commits; of several that come at once the last one is shown. A hidden page doesn't
+ * listen: a browser has six connections to a server, for all its pages.
+ */
 function follow() {
-    const events = new EventSource("api/events");
-    let isReading = false;
+    events?.close();
+    if (document.hidden) return;
+    events = new EventSource("api/events");
     let newest = store.transaction;
     events.addEventListener("state", async (event) => {
         newest = JSON.parse(event.data).transaction;
@@ -134,6 +142,7 @@ try {
     addEventListener("hashchange", show);
     await show();
     follow();
+    document.addEventListener("visibilitychange", follow);
 } catch (error) {
     main.replaceChildren(failure(error));
 }

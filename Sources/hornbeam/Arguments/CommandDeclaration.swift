@@ -45,6 +45,8 @@ struct CommandDeclaration: Sendable {
     var examples: [String] = []
     /// Options that it has in common with others.
     var common: [OptionDeclaration] = Self.common
+    /// Whether it opens a store itself. A key may come from a pipe, which can be read once.
+    var opensStore = true
     var run: @Sendable (Arguments, Console) throws -> ExitCode
 
     var name: String { path.joined(separator: " ") }

@@ -88,7 +88,7 @@ package enum Program {
             return .ok
         case .run(let arguments):
             console.isQuiet = arguments.has("quiet")
-            try StoreKeyFile.read(arguments)
+            if arguments.command.opensStore { try StoreKeyFile.read(arguments) }
             return try arguments.command.run(arguments, console)
         }
     }

@@ -9,7 +9,11 @@ package import HornbeamPages
 package import HornbeamTree
 
 enum StudioCommand {
-    static let declaration = declaration(run: launch)
+    static let declaration: CommandDeclaration = {
+        var own = StudioCommand.declaration(run: launch)
+        own.opensStore = false
+        return own
+    }()
 
     static func declaration(
         run: @escaping @Sendable (Arguments, Console) throws -> ExitCode

@@ -22,6 +22,8 @@ final class CSVReader {
         guard csv_init(&parser, UInt8(CSV_STRICT | CSV_STRICT_FINI | CSV_EMPTY_IS_NULL)) == 0 else {
             throw CommandError("the reader of CSV can't be started")
         }
+        // Spaces at a field's ends belong to it.
+        csv_set_space_func(&parser) { _ in 0 }
     }
 
     deinit { csv_free(&parser) }
@@ -35,7 +37,10 @@ final class CSVReader {
     /// The next record, or nil after the last one. Empty lines are none.
     func next() throws -> Record? {
         while records.isEmpty, !isAtEnd {
-            guard let line = try lines.next() else {
+            let line = try lines.next()
+            // The line that Ctrl-C cut off is no record.
+            if Interruption.isRequested { return nil }
+            guard let line else {
                 isAtEnd = true
                 try parse(nil)
                 break

@@ -88,12 +88,17 @@ enum SchemaSwift {
             if !index.positions { arguments.append("positions: false") }
         }
         if let name = index.collation {
-            arguments.append("collation: \(Collation(name: name).map(collation) ?? "/* \(name) */ .binary")")
+            arguments.append("collation: \(Collation(name: name).map(collation) ?? "/* \(comment(name)) */ .binary")")
         }
         let declaration =
             "@\(wrapper)<Self>(\(arguments.joined(separator: ", "))) private var \(identifier(index.name))"
         let condition = index.condition.map { $0.statement(entity) ?? "a condition that only Swift can say" }
-        return (condition.map { ["// where: \($0)".replacing("\n", with: " ")] } ?? []) + [declaration]
+        return (condition.map { ["// where: " + comment($0)] } ?? []) + [declaration]
+    }
+
+    /// A text of the file on one line, which can't end a comment.
+    private static func comment(_ text: String) -> String {
+        DisplayWidth.printable(text.replacing("*/", with: "* /"))
     }
 
     private static func component(_ component: IndexDescription.Component) -> String {
@@ -112,7 +117,7 @@ enum SchemaSwift {
             let settings = stemming + (keepsAccents ? ["keepsAccents: true"] : [])
             return ["analyzer: .unicode" + (settings.isEmpty ? "" : "(\(settings.joined(separator: ", ")))")]
         case .trigrams(let keepsAccents): return ["analyzer: .trigrams" + (keepsAccents ? "(keepsAccents: true)" : "")]
-        default: return ["analyzer: /* the program's own: \(index.analyzer ?? "") */ .unicode"]
+        default: return ["analyzer: /* the program's own: \(comment(index.analyzer ?? "")) */ .unicode"]
         }
     }
 

@@ -41,6 +41,9 @@ final class Pager {
     private var column = 0
 
     func start() {
+        // Leaving the pager early is an error of the output, not the end of the program. Not ignored: the pager would
+        // inherit that.
+        signal(SIGPIPE) { _ in }
         file = popen(command, "w")
         hasFailed = file == nil
     }

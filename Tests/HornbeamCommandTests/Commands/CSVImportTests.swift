@@ -47,6 +47,12 @@ struct CSVImportTests {
                 """#)
     }
 
+    @Test("spaces and tabs at the ends of a field belong to it")
+    func spaces() throws {
+        #expect(try load("id,s,b\n1, a\t,true\n").code == 0)
+        #expect(try CommandRun("export", file, "T").output == #"{"id":1,"s":" a\t","b":true}"# + "\n")
+    }
+
     @Test("what the shell writes as CSV comes back exactly")
     func roundTrip() throws {
         let rows = #"""

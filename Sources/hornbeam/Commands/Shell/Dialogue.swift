@@ -63,6 +63,7 @@ final class Dialogue {
             do { try history?.add(entry) } catch { giveUpHistory(error) }
         }
         for piece in pieces {
+            Interruption.watch()
             do {
                 _ = try shell.run(piece)
             } catch is InterruptedWork {

@@ -46,7 +46,15 @@ final class Shell {
             if code != .ok || hasQuit { return code }
         }
         if Interruption.isRequested { return .interrupted }
-        return try run(splitter.finish().map { [$0] } ?? [], of: reader.path)
+        guard let last = splitter.finish() else { return .ok }
+        if !last.isCommand, (try? Statement(last.text))?.changesData == true {
+            // A pipe that broke before WHERE must not delete everything.
+            console.report(
+                "\(reader.path), line \(last.line): a statement that changes data ends with a semicolon: was the "
+                    + "input cut off?")
+            throw ScriptFailure()
+        }
+        return try run([last], of: reader.path)
     }
 
     /// Runs the statements and dot commands of a text.
@@ -55,11 +63,14 @@ final class Shell {
         var pieces: [StatementSplitter.Piece] = []
         for line in text.split(separator: "\n", omittingEmptySubsequences: false) { pieces += splitter.add(line.utf8) }
         if let last = splitter.finish() { pieces.append(last) }
+        Interruption.watch()
         return try run(pieces, of: name)
     }
 
     private func run(_ pieces: [StatementSplitter.Piece], of source: String) throws -> ExitCode {
         for piece in pieces {
+            // Before it, too: the piece may be what was read when the input was interrupted.
+            if Interruption.isRequested { return .interrupted }
             do {
                 let code = try run(piece)
                 if code != .ok || hasQuit { return code }
@@ -77,9 +88,8 @@ final class Shell {
         return .ok
     }
 
-    /// Runs one statement or dot command.
+    /// Runs one statement or dot command. The caller watches for Ctrl-C.
     func run(_ piece: StatementSplitter.Piece) throws -> ExitCode {
-        Interruption.watch()
         if piece.isCommand { return try DotCommands.run(piece.text, in: self) }
         try run(statement: piece.text)
         try console.flush()
