@@ -46,23 +46,31 @@ final class LogQueue: Sendable {
     /// Runs `body` in the handler's thread, behind the entries that are there.
     func run(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
 
-    /// Waits until the handler has had all entries. Returns at once if the handler asks.
+    /// Waits until the handler has had all entries that there are now, but for no later ones: a database is closed also
+    /// while others log. Returns at once if the handler asks.
     func drain() {
-        if !isHandling { queue.sync {} }
+        if !isHandling { queue.sync { _ = handOn() } }
     }
 
-    /// Hands on the entries that wait now. Later ones come behind what is queued meanwhile: a database that is closed
-    /// must not wait as long as others log.
     private func serve() {
+        let goesOn =
+            handOn()
+            || waiting.withLock { waiting in
+                waiting.isServed = !waiting.entries.isEmpty
+                return waiting.isServed
+            }
+        if goesOn { queue.async { self.serve() } }
+    }
+
+    /// Hands on the entries that wait now. Returns whether there were any.
+    private func handOn() -> Bool {
         let (entries, dropped) = waiting.withLock { waiting in
             defer {
-                waiting.isServed = !waiting.entries.isEmpty
                 waiting.entries = []
                 waiting.dropped = 0
             }
             return (waiting.entries, waiting.dropped)
         }
-        if entries.isEmpty { return }
         for entry in entries { handler(entry) }
         if dropped > 0 {
             handler(
@@ -70,6 +78,6 @@ final class LogQueue: Sendable {
                     .warning, .dropped, "the log's handler is too slow: \(dropped) entries were left out",
                     ["entries": .int(Int64(dropped))]))
         }
-        queue.async { self.serve() }
+        return !entries.isEmpty
     }
 }
