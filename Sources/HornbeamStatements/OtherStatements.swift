@@ -8,7 +8,7 @@ enum OtherStatements {
 
     static let recursive = "there is no WITH RECURSIVE: follow a relation by JOIN, once for each step"
 
-    /// What to write instead of the statement that begins with this word. Returns nil for any other word.
+    /// Returns advice on what to write instead of a statement that begins with this word, or nil for any other word.
     static func correction(_ word: String) -> String? {
         switch word.uppercased() {
         case "MERGE", "REPLACE":
@@ -26,8 +26,8 @@ enum OtherStatements {
         }
     }
 
-    /// What to write instead of the clause behind a whole statement that begins with this word. Returns nil for any
-    /// other word.
+    /// Returns advice on what to write instead of a clause, behind a whole statement, that begins with this word, or
+    /// nil for any other word.
     static func correction(end word: String) -> String? {
         switch word.uppercased() {
         case "INTERSECT": "there is no INTERSECT: write WHERE … IN (SELECT …)"

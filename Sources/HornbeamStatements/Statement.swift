@@ -77,7 +77,7 @@ public struct Statement: Sendable {
         let interruption = core.transaction.interruption
         return try core.uninterrupted {
             try core.nested {
-                // What it has done until it is interrupted is undone.
+                // An interruption undoes the changes made so far.
                 core.transaction.interruption = interruption
                 defer { core.transaction.interruption = nil }
                 return try ChangeRun(change, text, core, StatementInputs(parameters)).run(keepsDeleted: keepsDeleted)
@@ -118,7 +118,7 @@ public struct Statement: Sendable {
     }
 }
 
-/// What a statement that changes data has done.
+/// The result of a statement that changes data.
 public struct StatementResult: Sendable {
     /// Number of entities that it has inserted, replaced, found to update, or deleted. Entities that delete rules took
     /// along don't count.

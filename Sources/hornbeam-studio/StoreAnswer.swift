@@ -11,7 +11,7 @@ struct StoreAnswer {
 
     init(_ reads: StoreReads) { self.reads = reads }
 
-    /// What `hornbeam info` and `hornbeam schema` print.
+    /// The output of `hornbeam info` and `hornbeam schema`.
     func node() throws -> JSONNode {
         try reads.read { core in
             let transaction = core.transaction

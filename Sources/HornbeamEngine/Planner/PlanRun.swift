@@ -70,7 +70,7 @@ package final class PlanTally {
 
     package init() {}
 
-    /// What was counted, for people. Empty if the plan knew its result without looking at rows.
+    /// The counts as lines of text. Empty if the plan knew its result without looking at rows.
     package var lines: [String] {
         parts.isEmpty && rows == 0 ? [] : PlanRun.lines(parts, read: rows, passed: passed)
     }

@@ -131,7 +131,7 @@ private struct Import: ~Copyable {
         }
     }
 
-    /// What is said about the batches when one of them fails.
+    /// A sentence about the committed batches, for the error of a later one.
     private var kept: String {
         "\(Spelling.counted(committed, "entity is", "entities are")) committed, this batch is not"
     }

@@ -15,7 +15,7 @@ final class LineEditor {
         case interrupted
     }
 
-    /// What can stand in the place of the word before the cursor.
+    /// The words that may replace the one before the cursor.
     struct Completions: Equatable {
         /// Number of characters before the cursor that a completion takes the place of.
         var replaced: Int

@@ -63,7 +63,7 @@ struct StatementSplitter {
         return pieces
     }
 
-    /// What has no semicolon yet, at the end of the input. Returns nil if that is nothing but space and comments.
+    /// Returns the statement without a semicolon at the end of the input, or nil if only space and comments are left.
     mutating func finish() -> Piece? {
         defer { clear() }
         return isOpen && (hasWords || state == .blockComment) ? whole() : nil

@@ -74,7 +74,7 @@ final class Console {
             return result
         } catch {
             if pager.isStarted, case .io(_, _, EPIPE)? = error as? StorageError { return nil }
-            // What was printed before the error is of use.
+            // The output before the error is of use.
             try? output.finishPage()
             throw error
         }

@@ -5,7 +5,7 @@ import Dispatch
 import Glibc
 import Hornbeam
 
-/// What the service is told by its environment.
+/// Settings of the service, from its environment.
 public struct Settings: Sendable {
     public var file = "parcels.hornbeam"
     public var host = "127.0.0.1"

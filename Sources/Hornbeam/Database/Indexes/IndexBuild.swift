@@ -36,7 +36,7 @@ public final class IndexBuild: Sendable {
         /// Nothing of it is left, unless the file can't be written any more.
         case failed(any Error)
 
-        /// What ended the build early, in words; nil if it is finished or goes on.
+        /// The reason why the build ended early; nil if it is finished or goes on.
         fileprivate var obstacle: String? {
             switch self {
             case .building, .finished: nil

@@ -12,7 +12,7 @@ extension Database {
     /// has had all entries, so it must not wait for the caller of `close`. If a handler is more than 1,000 entries
     /// behind, further ones are left out, and an entry with the event `.dropped` tells their number.
     ///
-    /// What the handler itself does to the database isn't logged. Only checkpoints of its writes are: a handler that
+    /// The handler's own use of the database isn't logged, but for checkpoints of its writes: a handler that
     /// writes to the same database should leave out entries of the level `.debug`, or each of them leads to the next.
     public struct Log: Sendable {
         public typealias Handler = @Sendable (LogEntry) -> Void
@@ -110,9 +110,9 @@ extension Database {
 
         public let level: Level
         public let event: Event
-        /// What happened, in words for a person.
+        /// A description of the event for people.
         public let message: String
-        /// What happened, in parts for a program. `Event` has the names.
+        /// Details of the event for programs. `Event` has the names.
         public let values: [String: Value]
 
         /// The values as text, for logs that take nothing else.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can stand in the place of the word that is being typed: keywords, functions, types, properties, relations, and
-// for dot commands their names and arguments.
+// The words that Tab offers: keywords, functions, types, properties, relations, and for dot commands their names and
+// arguments.
 
 import Hornbeam
 
