@@ -320,7 +320,9 @@ struct ChangeStatementTests {
         }
     }
 
-    @Test("a subquery runs once, however deep it is and however often its expression is used")
+    @Test(
+        "a subquery runs once, however deep it is and however often its expression is used",
+        .timeLimit(.minutes(2)))
     func nestedSubqueries() throws {
         let database = try database()
         let query = (0..<30).reduce("SELECT id FROM Writer") { inner, _ in

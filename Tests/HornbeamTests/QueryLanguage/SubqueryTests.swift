@@ -177,7 +177,7 @@ struct SubqueryTests {
         #expect(plan.first == #"{"plan":"3 rows of a subquery as a"}"# && plan.count == 2, "\(plan)")
     }
 
-    @Test("a query that WITH names is run once, so that names of names end soon")
+    @Test("a query that WITH names is run once, so that names of names end soon", .timeLimit(.minutes(2)))
     func namedOnce() throws {
         let names = (1...25).map { "n\($0) AS (SELECT a.id FROM n\($0 - 1) AS a JOIN n\($0 - 1) AS b ON a.id = b.id)" }
         let text = "WITH n0 AS (SELECT id FROM Album), \(names.joined(separator: ", ")) SELECT VALUE id FROM n25"
