@@ -60,6 +60,24 @@ struct StoreKeys {
         return nil
     }
 
+    /// Finds the keys of a damaged file: in its header slots, or in what is left of them. Returns nil for a store without
+    /// encryption, and if no key slots are left that `encryption` opens.
+    static func salvaging(
+        _ file: any StoreFile, _ encryption: (any StoreEncryption)?
+    ) throws(StorageError) -> StoreKeys? {
+        if let keys = try StoreKeys(file, encryption) { return keys }
+        guard let encryption else { return nil }
+        let sectorCount = try file.size() >> FileFormat.sectorShift
+        for slot in 0..<Swift.min(FileFormat.headerSlotCount, sectorCount) {
+            guard let sector = DamagedFile.read(file, slot, 1),
+                let left = sector.withBytes({ HeaderSlot.keysOfDamaged($0) }),
+                let dataCipher = try encryption.unlock(left.slots)
+            else { continue }
+            return try StoreKeys(left.slots, dataCipher, left.identifier)
+        }
+        return nil
+    }
+
     /// The keys of a new file with the same data key, and with these key slots.
     func ofCopy(_ slots: KeySlots) throws(StorageError) -> StoreKeys {
         try StoreKeys(slots, dataCipher, .random())

@@ -127,14 +127,26 @@ extension HeaderSlot {
             return cipher == nil ? .valid(HeaderSlot(fields: bytes, keys: nil)) : .damaged
         }
         guard let keys = KeySlots(Array(sector[Self.keys..<Self.keys + KeySlots.size])) else { return .damaged }
-        guard let cipher else {
-            return .locked(keys, StoreIdentifier(low: bytes.u64(32), high: bytes.u64(40)))
-        }
+        guard let cipher else { return .locked(keys, identifier(in: bytes)) }
         return withUnsafeTemporaryAllocation(byteCount: sector.count, alignment: 8) { (opened) -> Reading in
             opened.copyMemory(from: sector)
             guard let fields = opened.baseAddress, Self.open(opened, cipher) else { return .damaged }
             return .valid(HeaderSlot(fields: UnsafeRawPointer(fields), keys: keys))
         }
+    }
+
+    /// The parts in clear of an encrypted store's slot, whatever has become of its checksum: a torn slot still has them.
+    /// The key tells whether the key slots are whole, and the first page read whether the identifier is.
+    static func keysOfDamaged(_ sector: Bytes) -> (slots: KeySlots, identifier: StoreIdentifier)? {
+        guard sector.count == FileFormat.sectorSize, let bytes = sector.baseAddress, bytes.u64(0) == FileFormat.magic,
+            bytes.u64(24) & FileFormat.encrypted != 0,
+            let slots = KeySlots(Array(sector[Self.keys..<Self.keys + KeySlots.size]))
+        else { return nil }
+        return (slots, identifier(in: bytes))
+    }
+
+    private static func identifier(in slot: UnsafeRawPointer) -> StoreIdentifier {
+        StoreIdentifier(low: slot.u64(32), high: slot.u64(40))
     }
 
     /// The fields of a slot's bytes.

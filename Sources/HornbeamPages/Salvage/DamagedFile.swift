@@ -47,24 +47,27 @@ package final class DamagedFile {
         self.encryption = encryption
         path = file.path
         sectorCount = try file.size() >> FileFormat.sectorShift
-        keys = try sectorCount > 0 ? StoreKeys(file, encryption) : nil
+        keys = try sectorCount > 0 ? StoreKeys.salvaging(file, encryption) : nil
         let slots = try Self.readHeaders(file, sectorCount, keys?.cipher)
-        if slots.isEmpty, keys == nil, encryption != nil {
-            throw .corrupt(
-                Corruption(
-                    reason: "both header slots of \(file.path) are damaged: without their key slots no page of an "
-                        + "encrypted store can be read (a plain one is salvaged without a key)"))
-        }
         // The newest; its places are looked at when they are used.
         header = slots.max { $0.checkpoint < $1.checkpoint }
         isHeaderSure = slots.count == FileFormat.headerSlotCount && slots.allSatisfy { $0 == slots.first }
         if let header {
             pageSize = Int(header.pageSize)
         } else {
-            guard let found = Self.guessPageSize(file, sectorCount) else {
+            guard let found = Self.guessPages(file, sectorCount) else {
                 throw .notAStore(path: file.path, reason: "it has no header and no pages that could be salvaged")
             }
-            pageSize = found
+            switch (found.areSealed, encryption, keys) {
+            case (true, nil, _): throw .keyNeeded(path: file.path)
+            case (false, _?, nil): throw .notEncrypted(path: file.path)
+            case (true, _, nil):
+                throw .corrupt(
+                    Corruption(
+                        reason: "both header slots of \(file.path) are damaged, and the key opens none of their key "
+                            + "slots: without these no page of an encrypted store can be read"))
+            default: pageSize = found.size
+            }
         }
         space = SpaceMap(pageSize: pageSize, reserve: PageSeal.reserve(keys?.cipher))
         let extent = FileFormat.extentSectors
@@ -206,21 +209,27 @@ package final class DamagedFile {
         }
     }
 
-    /// The size that most whole nodes have; branches count for more, because leaves of compressed trees have others.
-    private static func guessPageSize(_ file: any StoreFile, _ sectorCount: UInt64) -> Int? {
+    /// What most whole nodes are like; branches count for more, because leaves of compressed trees have other sizes.
+    private static func guessPages(
+        _ file: any StoreFile, _ sectorCount: UInt64
+    ) -> (size: Int, areSealed: Bool)? {
         var votes: [Int: Int] = [:]
+        var sealedVotes = 0
         scan(file, 0..<sectorCount) { (number, bytes) in
             let header = PageHeader(reading: bytes)
             let size = Int(header.sectors) * FileFormat.sectorSize
             guard let kind = PageKind(rawValue: header.kind), kind == .leaf || kind == .branch,
-                header.flags == 0, header.sectors <= 16, FileFormat.isValid(pageSize: size),
+                header.flags & ~PageLayout.sealed == 0, header.sectors <= 16, FileFormat.isValid(pageSize: size),
                 UInt64(header.sectors) <= sectorCount - number, number % UInt64(header.sectors) == 0,
                 let bytes = read(file, number, Int(header.sectors)),
                 isWhole(bytes, number: number, kind: kind, sectors: header.sectors)
             else { return }
-            votes[size, default: 0] += kind == .branch ? 1000 : 1
+            let weight = kind == .branch ? 1000 : 1
+            votes[size, default: 0] += weight
+            sealedVotes += header.flags == 0 ? -weight : weight
         }
-        return votes.max { ($0.value, $0.key) < ($1.value, $1.key) }?.key
+        let size = votes.max { ($0.value, $0.key) < ($1.value, $1.key) }?.key
+        return size.map { ($0, sealedVotes > 0) }
     }
 
     // MARK: Header and space map
@@ -284,16 +293,21 @@ package final class DamagedFile {
     /// about to be.
     private func findDirectory() -> (PageReference, UInt32, UInt64)? {
         var newest: (PageReference, UInt32, UInt64)?
+        let covered = UInt64(space.extentsPerMap) * FileFormat.extentSectors
+        // As far as the file may have been cut: many that claim to be large would be read again and again.
+        let limit = 16 * Swift.max(sectorCount, covered)
+        let reserve = PageSeal.reserve(keys?.cipher)
+        let largest = SpaceDirectoryPage.sectors(maps: Int(limit / covered), reserve: reserve)
         Self.scan(file, 0..<sectorCount) { (number, bytes) in
             let header = PageHeader(reading: bytes)
-            let maps = Int(bytes.u32(24))
-            let covered = UInt64(self.space.extentsPerMap) * FileFormat.extentSectors
-            let sectors = UInt64(maps) * covered
-            // As far as the file may have been cut: many that claim to be large would be read again and again.
             guard header.kind == PageKind.spaceDirectory.code, header.birth > newest?.0.birth ?? 0,
-                maps > 0, SpaceDirectoryPage.sectors(maps: maps, reserve: 0) == header.sectors,
-                sectors <= 16 * Swift.max(self.sectorCount, covered),
-                self.page(number, kind: .spaceDirectory, sectors: header.sectors) != nil
+                header.sectors <= largest,
+                let page = self.page(number, kind: .spaceDirectory, sectors: header.sectors)
+            else { return }
+            let maps = page.withBytes { Int($0.baseAddress?.u32(24) ?? 0) }
+            let sectors = UInt64(maps) * covered
+            guard maps > 0, sectors <= limit,
+                SpaceDirectoryPage.sectors(maps: maps, reserve: reserve) == header.sectors
             else { return }
             newest = (PageReference(page: number, birth: header.birth), header.sectors, sectors)
         }

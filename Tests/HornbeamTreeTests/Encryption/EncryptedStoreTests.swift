@@ -210,19 +210,50 @@ struct EncryptedStoreTests {
         }
         // Without one header slot, all is there.
         image.replaceSubrange(0..<4096, with: repeatElement(7, count: 4096))
+        #expect(try salvaged(image) == content)
+        // Of the other, the key slots and the identifier are enough: a crash tore it, in its middle or near its end.
+        try store.checkpoint()
+        image = try #require(disk.killedImage())
+        image.replaceSubrange(0..<4096, with: repeatElement(7, count: 4096))
+        for torn in [4096 + 48..<4096 + 512, 4096 + 2048..<8192] {
+            var image = image
+            image.replaceSubrange(torn, with: repeatElement(7, count: torn.count))
+            #expect(try salvaged(image) == content)
+            #expect(throws: StorageError.keyNeeded(path: "simulated disk")) {
+                try DamagedFile(file: try SimulatedDisk(image: image))
+            }
+        }
+        // Without both, there is no way to the data key.
+        image.replaceSubrange(4096..<8192, with: repeatElement(7, count: 4096))
+        let error = #expect(throws: StorageError.self) {
+            try DamagedFile(file: try SimulatedDisk(image: image), encryption: Self.key)
+        }
+        #expect(try #require(error).description.contains("the key opens none of their key slots"))
+    }
+
+    /// The content of the store that salvage makes of a damaged file.
+    private func salvaged(_ image: [UInt8]) throws -> [[UInt8]] {
         let rescued = try SimulatedDisk()
         let file = try DamagedFile(file: try SimulatedDisk(image: image), encryption: Self.key)
         let report = try Salvage.run(file, to: rescued) { () throws(StorageError) in try rescued.giveName() }
         #expect(report.trees.count == 2)
         let found = try #require(rescued.killedImage())
         #expect(!found.contains(Array("secret-".utf8)))
-        let salvaged = try TreeStore.open(file: try SimulatedDisk(image: found), options: Self.options())
-        #expect(try self.content(salvaged) == content)
-        // Without both, there is no way to the data key.
-        image.replaceSubrange(4096..<8192, with: repeatElement(7, count: 4096))
-        #expect(throws: StorageError.self) {
+        return try content(try TreeStore.open(file: try SimulatedDisk(image: found), options: Self.options()))
+    }
+
+    @Test("and a plain one whose headers are lost are told apart by their pages")
+    func lostHeaders() throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: Self.options(nil))
+        try fill(store, count: 100)
+        try store.close()
+        var image = try #require(disk.killedImage())
+        image.replaceSubrange(0..<8192, with: repeatElement(7, count: 8192))
+        #expect(throws: StorageError.notEncrypted(path: "simulated disk")) {
             try DamagedFile(file: try SimulatedDisk(image: image), encryption: Self.key)
         }
+        #expect(try !DamagedFile(file: try SimulatedDisk(image: image)).isSealed)
     }
 
     @Test("gets other keys without a change of its pages, at any moment of a crash")
