@@ -5,7 +5,7 @@
 struct StoreKeys {
     let slots: KeySlots
     let identifier: StoreIdentifier
-    /// The cipher of the data key, which encrypts nothing: ciphers of files come of it.
+    /// The cipher of the data key. It encrypts nothing itself: the ciphers of files are made from it.
     private let dataCipher: any PageCipher
     let cipher: any PageCipher
 
@@ -25,7 +25,7 @@ struct StoreKeys {
         try self.init(made.slots, made.cipher, .random())
     }
 
-    /// Returns nil for a store without encryption. Throws if that isn't what the program expects, or its key is wrong.
+    /// Returns nil for a store without encryption. Throws if the program expects the opposite, or has the wrong key.
     init?(_ file: any StoreFile, _ encryption: (any StoreEncryption)?) throws(StorageError) {
         var locked: [(slots: KeySlots, identifier: StoreIdentifier)] = []
         for reading in FileReader.headers(of: file, nil, size: try file.size()).slots {
@@ -38,7 +38,7 @@ struct StoreKeys {
         }
         guard !locked.isEmpty else { return nil }
         guard let encryption else { throw .keyNeeded(path: file.path) }
-        // A change of the key that a crash cut short is in one of the two header slots only.
+        // If a crash cuts a change of the key short, the new slots are in only one of the two header slots.
         for (slots, identifier) in locked {
             guard let dataCipher = try encryption.unlock(slots) else { continue }
             try self.init(slots, dataCipher, identifier)
@@ -47,7 +47,7 @@ struct StoreKeys {
         throw .wrongKey(path: file.path)
     }
 
-    /// Reads the header slots while a checkpoint may be writing them.
+    /// Reads the header slots, which a checkpoint may be writing at the same time.
     init?(besideWriter file: any StoreFile, _ encryption: (any StoreEncryption)?) throws(StorageError) {
         for _ in 0..<3 {
             if let keys = try StoreKeys(file, encryption) {
@@ -68,9 +68,12 @@ struct StoreKeys {
         if let keys = try StoreKeys(file, encryption) { return keys }
         guard let encryption else { return nil }
         let sectorCount = try file.size() >> FileFormat.sectorShift
+        let reader = FileReader(file, mapping: nil)
         for slot in 0..<Swift.min(FileFormat.headerSlotCount, sectorCount) {
-            guard let sector = DamagedFile.read(file, slot, 1),
-                let left = sector.withBytes({ HeaderSlot.keysOfDamaged($0) }),
+            // The slot of an unreadable sector is lost as well.
+            guard
+                let sector = try? reader.bytes(at: slot << FileFormat.sectorShift, count: FileFormat.sectorSize),
+                let left = HeaderSlot.keysOfDamaged(sector),
                 let dataCipher = try encryption.unlock(left.slots)
             else { continue }
             return try StoreKeys(left.slots, dataCipher, left.identifier)
@@ -78,12 +81,12 @@ struct StoreKeys {
         return nil
     }
 
-    /// The keys of a new file with the same data key, and with these key slots.
+    /// The keys of a new file that has the same data key and these key slots.
     func ofCopy(_ slots: KeySlots) throws(StorageError) -> StoreKeys {
         try StoreKeys(slots, dataCipher, .random())
     }
 
-    /// Key slots that `encryption` opens, and, unless it is nil, those of `others`.
+    /// Key slots that `encryption` opens. Keeps those of `others` unless it is nil.
     func wrapped(
         by encryption: any StoreEncryption, beside others: KeySlots?
     ) throws(StorageError) -> KeySlots {

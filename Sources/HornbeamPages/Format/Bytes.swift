@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's currency: a borrowed run of bytes. The function that returns one documents its lifetime.
+// The unit that the engine works with: a borrowed run of bytes. Each function that returns one documents its lifetime.
 
 public import CHornbeamShims
 public import Glibc
@@ -9,7 +9,7 @@ public import Glibc
 package typealias Bytes = UnsafeRawBufferPointer
 
 extension UnsafeRawBufferPointer {
-    /// The order of all trees: bytewise, a prefix before what it begins. Negative, zero or positive, as `memcmp`.
+    /// The order of all trees: bytewise, a prefix before all longer keys. Negative, zero or positive, as with `memcmp`.
     @inlinable @inline(__always)
     package func order(_ other: UnsafeRawBufferPointer) -> Int {
         let shared = Swift.min(count, other.count)
@@ -22,15 +22,15 @@ extension UnsafeRawBufferPointer {
 }
 
 extension UnsafeRawPointer {
-    /// Asks the processor for the cache line at this address, which may be any.
+    /// Asks the processor for the cache line at this address. Any address will do.
     @inlinable @inline(__always)
     package func prefetch() { hbs_prefetch(self) }
 
-    /// The order of `count` bytes, at least one, as by `memcmp`.
+    /// Compares `count` bytes (at least one), with a result as of `memcmp`.
     ///
-    /// Keys are compared word by word and not by libc's `memcmp`: that takes up to 32 bytes in one masked load, which
-    /// costs 150 ns if it crosses the end of a page whose successor is not in the page table yet. Prefixes are at the
-    /// ends of pages: half the time of a sorted load.
+    /// Short keys are compared word by word and not with libc's `memcmp`. That loads up to 32 bytes with one masked
+    /// load, which costs 150 ns if it crosses the end of a page whose successor is not in the page table yet. Prefixes
+    /// are at the ends of pages: this took half of the time of a sorted load.
     @inlinable @inline(__always)
     package func order(_ other: UnsafeRawPointer, _ count: Int) -> Int {
         if count >= 8 {
@@ -42,7 +42,7 @@ extension UnsafeRawPointer {
                 let right = other.loadUnaligned(fromByteOffset: place, as: UInt64.self).bigEndian
                 if left != right { return left < right ? -1 : 1 }
                 if place == last { return 0 }
-                // The last word may overlap the one before, which is equal.
+                // The last word may overlap the one before, whose bytes are equal.
                 place = Swift.min(place &+ 8, last)
             }
         }
@@ -51,7 +51,7 @@ extension UnsafeRawPointer {
         return left == right ? 0 : left < right ? -1 : 1
     }
 
-    /// One to seven bytes as a number that is ordered as they are.
+    /// One to seven bytes as a number that has their order.
     @inlinable @inline(__always)
     func shortWord(_ count: Int) -> UInt64 {
         if count >= 4 {
@@ -67,7 +67,7 @@ extension UnsafeRawPointer {
 }
 
 extension UnsafeMutableRawPointer {
-    /// Copies a key's few bytes without a call: two loads and stores that may overlap, as libc's memcpy does it.
+    /// Copies a short key without a call: with two loads and stores that may overlap, as in libc's memcpy.
     @inlinable @inline(__always)
     package func copyShort(_ source: UnsafeRawPointer, _ count: Int) {
         if count > 16 { return copyMemory(from: source, byteCount: count) }
@@ -77,7 +77,7 @@ extension UnsafeMutableRawPointer {
         if count == 1 { storeBytes(of: source.loadUnaligned(as: UInt8.self), as: UInt8.self) }
     }
 
-    /// Copies `count` bytes, one to two times the type's.
+    /// Copies `count` bytes: at least the size of the type, at most twice as many.
     @inlinable @inline(__always)
     func copyEnds<Word: FixedWidthInteger & BitwiseCopyable>(
         of source: UnsafeRawPointer, _ count: Int, as: Word.Type
@@ -91,8 +91,8 @@ extension UnsafeMutableRawPointer {
 }
 
 extension [UInt8] {
-    /// The array's bytes for the length of `body`. (The standard library's `withUnsafeBytes` does not carry typed
-    /// errors through.)
+    /// Passes the array's bytes to `body`; they are valid until it returns. (The standard library's `withUnsafeBytes`
+    /// does not carry typed errors through.)
     @inlinable @inline(__always)
     package func withBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
@@ -100,7 +100,7 @@ extension [UInt8] {
         try withUnsafeBufferPointer { (buffer) throws(Failure) in try body(UnsafeRawBufferPointer(buffer)) }
     }
 
-    /// The array's bytes for the length of `body`, which may write to them.
+    /// Passes the array's bytes to `body`, which may write to them.
     package mutating func withMutableBytes<Result, Failure: Error>(
         _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one checksum of the format: XXH3 with 64 bits, seeded. It detects damage; it is no defence against forgery.
+// The only checksum of the format: XXH3 with 64 bits, seeded. It detects damage, but doesn't protect against forgery.
 
 import CHornbeamShims
 import CXXHash
@@ -27,7 +27,7 @@ final class RunningChecksum {
 
     func add(_ bytes: Bytes) { XXH3_64bits_update(state, bytes.baseAddress, bytes.count) }
 
-    /// The checksum of all bytes since the last one, or the start.
+    /// The checksum of all bytes added since the last call, or since the start.
     func finish() -> UInt64 {
         defer { XXH3_64bits_reset_withSeed(state, seed) }
         return XXH3_64bits_digest(state)

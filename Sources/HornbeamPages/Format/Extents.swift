@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocation policy over the space map. Node pages fill the emptiest extent in ascending order, so that the pages of a
-// transaction are contiguous runs; a small transaction finds the hot free pages of its extent again. Long runs are
-// next-fit over the whole file. While a compaction runs everything goes below its limit as long as there is room, the
-// lowest place first.
+// transaction are contiguous runs, and a small transaction finds the recently freed pages of its extent again. Long
+// runs are next-fit over the whole file. While a compaction runs, every allocation goes below its limit as long as
+// there is room, to the lowest free place.
 
 extension SpaceMap {
-    /// A new transaction looks from the start of its extent again, where pages freed meanwhile are.
+    /// Lets a new transaction search from the start of its extent again, because pages there may have been freed since.
     mutating func restartNodeCursor() {
         nodeCursor = nodeExtentStart
     }
 
     private var nodeExtentStart: Int { max(0, nodeExtentEnd - Int(FileFormat.extentSectors)) }
 
-    /// Longer runs would break up the extent that node pages fill.
+    /// Runs longer than this would break up the extent that node pages fill.
     private static var shortRun: Int { 32 }
 
     /// Takes a free node page, aligned to its size, in an extent with at least `minimumFree` free sectors.
@@ -54,7 +54,7 @@ extension SpaceMap {
         }
         guard best >= 0 else { return nil }
         if let sector = firstNode(inExtent: best) { return sector }
-        // Long values can leave an extent without one aligned place; any other will do then.
+        // Long values can leave an extent without an aligned place. Any other extent will do then.
         for extent in freeInExtent.indices where Int(freeInExtent[extent]) >= minimumFree {
             if let sector = firstNode(inExtent: extent) { return sector }
         }
@@ -94,13 +94,13 @@ extension SpaceMap {
         return true
     }
 
-    /// The place that is wanted for a run.
+    /// The place where a run should go.
     enum RunPlace {
-        /// A short one beside the transaction's node pages if it fits there.
+        /// A short run goes beside the transaction's node pages if it fits there.
         case anywhere
-        /// As low as there is room.
+        /// The lowest place that has room.
         case lowest
-        /// As low as there is room outside of all free places of node pages.
+        /// The lowest place that has room and that isn't in a free place of a node page.
         case lowestSparingNodes
     }
 
@@ -182,12 +182,13 @@ extension SpaceMap {
     }
 }
 
-/// The extents in which a search for the lowest free place need not look again: a compaction fills them one by one, and
-/// would otherwise begin at the first for each page. Freed sectors lower what they must.
+/// The extents that a search for the lowest free place can skip. A compaction fills the extents one by one, and would
+/// otherwise begin at the first for each page. Freed sectors lower these marks as far as they must.
 struct LowestRoom {
     /// No free place of a node page is below this extent.
     private(set) var ofNodes = 0
-    /// No free run of this many sectors begins below these extents; longer runs than `longest` are few.
+    /// No free run of this many sectors begins below these extents. Runs longer than `longest` are few and have no
+    /// mark.
     private var runs = [Int](repeating: 0, count: Self.longest + 1)
     private var highestOfRuns = 0
     private static let longest = 32
@@ -202,7 +203,7 @@ struct LowestRoom {
         highestOfRuns = max(highestOfRuns, extent)
     }
 
-    /// Sectors of the extent are free. A run that ends in it may begin in the one before.
+    /// Notes that sectors of the extent are free. A run that ends in it may begin in the one before.
     mutating func noteFreed(inExtent extent: Int) {
         ofNodes = min(ofNodes, extent)
         guard highestOfRuns > 0, highestOfRuns >= extent else { return }

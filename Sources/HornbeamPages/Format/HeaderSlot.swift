@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two header slots (sectors 0 and 1): where a checkpoint says what the file holds. Both are written by every
-// checkpoint, one after the other, so damage to one loses nothing; the newest valid one wins.
+// The two header slots (sectors 0 and 1): a checkpoint states there what the file holds. Every checkpoint writes both,
+// one after the other, so damage to one loses nothing; the newest valid one wins.
 //
 //   offset size
 //        0    8  magic "HORNBEAM"            } these three
@@ -16,7 +16,7 @@
 //      136    8  journal: first sector       144  8  its sectors    152  8  position (sector within the ring)
 //      160    8  generation of the journal, random, new with each ring and at each recovery
 //      168    8  file size in sectors, whole extents
-//      176    8  what the record at the position names as the checksum before it
+//      176    8  the "checksum before it" that the record at the position names
 //      184       zero
 //
 // In an encrypted store bytes 48 ..< 184 are zero, and:
@@ -40,7 +40,7 @@ struct HeaderSlot: Equatable, Sendable {
     var journal = JournalRing(first: FileFormat.initialJournalFirst, count: FileFormat.initialJournalSectors)
     var journalPosition: UInt64 = 0
     var generation: UInt64 = 0
-    /// Checksum of the record before the position, or the generation if there is no such record.
+    /// Checksum of the record before the position, or the generation if there is none.
     var journalPrevious: UInt64 = 0
     var fileSectors: UInt64 = FileFormat.initialFileSectors
     /// The key slots of an encrypted store.
@@ -68,7 +68,7 @@ extension HeaderSlot {
         case valid(HeaderSlot)
         /// No magic: not a store, or a slot that was never written.
         case absent
-        /// Magic, but not what was written.
+        /// Magic, but the checksum or the tag is wrong.
         case damaged
         case newer(version: UInt32)
         case unknownFeatures([String])
@@ -76,7 +76,7 @@ extension HeaderSlot {
         case locked(KeySlots, StoreIdentifier)
     }
 
-    /// The slot's sector, ready to be written. `cipher`: that of an encrypted store, nil of any other.
+    /// The slot's sector, ready to be written. `cipher`: of an encrypted store, nil for any other.
     func encoded(_ cipher: (any PageCipher)?) throws(StorageError) -> [UInt8] {
         var sector = [UInt8](repeating: 0, count: FileFormat.sectorSize)
         try sector.withMutableBytes { (buffer) throws(StorageError) in
@@ -111,7 +111,7 @@ extension HeaderSlot {
 
     private static func checksum(of sector: Bytes) -> UInt64 { Checksum.of(Bytes(rebasing: sector[16...]), seed: 0) }
 
-    /// Reads a slot's sector (4,096 bytes). `cipher`: that of an encrypted store, if it is known.
+    /// Reads a slot's sector (4,096 bytes). `cipher`: of an encrypted store, if it is known.
     static func read(_ sector: Bytes, _ cipher: (any PageCipher)?) -> Reading {
         guard sector.count == FileFormat.sectorSize, let bytes = sector.baseAddress, bytes.u64(0) == FileFormat.magic
         else { return .absent }
@@ -123,7 +123,7 @@ extension HeaderSlot {
             return .unknownFeatures((0..<64).filter { unknown >> UInt64($0) & 1 == 1 }.map { "feature bit \($0)" })
         }
         guard bytes.u64(24) & FileFormat.encrypted != 0 else {
-            // Not of the store that the cipher is for, whatever it says.
+            // The cipher's store is encrypted, so a slot in clear can't be one of it.
             return cipher == nil ? .valid(HeaderSlot(fields: bytes, keys: nil)) : .damaged
         }
         guard let keys = KeySlots(Array(sector[Self.keys..<Self.keys + KeySlots.size])) else { return .damaged }
@@ -185,7 +185,8 @@ extension HeaderSlot {
         return nil
     }
 
-    /// Gives a new file a ring of this many sectors: behind the first pages or, a large one, in extents of its own.
+    /// Gives a new file a ring of this many sectors: a small ring behind the first pages, a large one in extents of its
+    /// own.
     mutating func takeFirstRing(_ count: UInt64) {
         let isSmall = count < FileFormat.extentSectors
         journal = JournalRing(
@@ -237,7 +238,7 @@ extension HeaderSlot {
     private static let tag = 412
     private static let keys = 512
 
-    /// Moves the fields to their place in an encrypted slot.
+    /// Encrypts the fields into their place in an encrypted slot, and clears them in the other.
     private static func seal(
         _ slot: UnsafeMutableRawBufferPointer, _ keys: KeySlots, _ cipher: any PageCipher
     ) throws(StorageError) {
@@ -251,7 +252,7 @@ extension HeaderSlot {
         }
     }
 
-    /// Moves the fields back. Returns false if they are not what was written.
+    /// Decrypts the fields and moves them back. Returns false if the slot is not as it was written.
     private static func open(_ slot: UnsafeMutableRawBufferPointer, _ cipher: any PageCipher) -> Bool {
         guard let start = slot.baseAddress else { return false }
         let sealed = UnsafeMutableRawBufferPointer(rebasing: slot[Self.sealed])
@@ -263,8 +264,8 @@ extension HeaderSlot {
         return true
     }
 
-    /// Hands out the slot's bytes in clear that the tag authenticates: those that stay the same from one checkpoint to
-    /// the next.
+    /// Passes the slot's bytes in clear that the tag authenticates to `body`: those that stay the same from one
+    /// checkpoint to the next.
     private static func withContext<Result>(
         of slot: Bytes, _ body: (Bytes) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {

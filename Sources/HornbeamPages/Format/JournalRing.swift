@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The place of the journal: a ring of sectors inside the file, all written once before it is used.
+// The place of the journal: a ring of sectors inside the file. All of them are written once before the ring is used.
 
-/// A ring and the arithmetic of places in it: bytes from its start.
+/// A ring, and the arithmetic of places in it, which are bytes from its start.
 struct JournalRing: Equatable, Sendable {
     var first: UInt64
     var count: UInt64
@@ -9,11 +9,11 @@ struct JournalRing: Equatable, Sendable {
     var run: SectorRun { SectorRun(start: first, count: UInt32(truncatingIfNeeded: count)) }
     var byteCount: Int { Int(count) * FileFormat.sectorSize }
 
-    /// The byte within the ring of a running number of bytes.
+    /// The place in the ring of a position, which counts bytes and never starts again.
     func place(of position: UInt64) -> UInt64 { position % UInt64(byteCount) }
 
-    /// The one or two contiguous pieces of `count` bytes from `place`, both whole sectors: byte offset in the file and
-    /// byte count.
+    /// The one or two contiguous pieces of the file that hold `count` bytes from `place`: byte offset in the file and
+    /// byte count. Both arguments are whole sectors.
     func pieces(from place: UInt64, count: UInt64) -> [(offset: UInt64, count: Int)] {
         let start = first << FileFormat.sectorShift
         let toEnd = min(count, UInt64(byteCount) - place)
@@ -29,8 +29,8 @@ struct JournalRing: Equatable, Sendable {
 }
 
 extension UInt64 {
-    /// The start of the sector of this byte.
+    /// The start of the sector that this byte is in.
     var floorSector: UInt64 { self & ~UInt64(FileFormat.sectorSize - 1) }
-    /// The start of the first sector that begins at this byte or behind it.
+    /// The start of the first sector that begins at this byte or after it.
     var ceilSector: UInt64 { (self &+ UInt64(FileFormat.sectorSize - 1)).floorSector }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores of little-endian integers at byte offsets. The caller must have checked that they are in its memory.
+// Loads and stores of little-endian integers at byte offsets. The caller must check that the offsets are in bounds.
 
 extension UnsafeRawPointer {
     func u8(_ offset: Int) -> UInt8 { loadUnaligned(fromByteOffset: offset, as: UInt8.self) }

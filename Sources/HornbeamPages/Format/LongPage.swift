@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of a long value's page. Its data has checksums of its own, one for each block, so that a part of a value
-// can be read and verified without the rest; the page's checksum covers the header and these.
+// The inside of a long value's page. Each block of its data has a checksum of its own, so that a part of a value can be
+// read and verified without the rest. The page's checksum covers the header and these checksums.
 //
 //   offset         size
 //        0           24  page header; its checksum ends where the data begins
@@ -15,7 +15,7 @@
 // A block's tag also authenticates its number, the value's size and the page's number. The page's birth is known only
 // once all blocks are written: the tag of the head binds them to it.
 
-/// Layout and checksums of long value pages. `isSealed`: of an encrypted store.
+/// Layout and checksums of long value pages. `isSealed`: whether the page is in an encrypted store.
 package enum LongPage {
     /// The size of a block. The last one may be shorter.
     package static let blockSize = 65_536
@@ -24,7 +24,7 @@ package enum LongPage {
     /// Sizes are below this, so that sums of them can't overflow.
     private static let sizeLimit: UInt64 = 1 << 32
 
-    /// Blocks of a value of `size` bytes.
+    /// The number of blocks of a value of `size` bytes.
     package static func blocks(_ size: UInt64) -> Int {
         Int(truncatingIfNeeded: (size + UInt64(blockSize) - 1) / UInt64(blockSize))
     }
@@ -45,21 +45,21 @@ package enum LongPage {
         UInt32(truncatingIfNeeded: (size + UInt64(dataOffset(size, isSealed: isSealed)) + 4095) / 4096)
     }
 
-    /// Notes the size of the value that is to follow at `dataOffset`.
+    /// Stores the size of the value that will follow at `dataOffset`.
     package static func setSize(_ size: UInt64, of page: UnsafeMutableRawPointer) { page.set(size, at: Self.size) }
 
-    /// Whether a page is of an encrypted store.
+    /// Whether a page belongs to an encrypted store.
     private static func isSealed(_ page: Bytes) -> Bool {
         page.baseAddress.map { $0.u16(PageLayout.flags) & PageLayout.sealed != 0 } ?? false
     }
 
-    /// The bytes that the page's checksum ends before; nil if the page's own word of its size is impossible.
+    /// The offset in the page up to which its checksum reaches; nil if the size that the page states is impossible.
     static func checkedSize(_ page: Bytes) -> Int? {
         guard let size = valueSize(page) else { return nil }
         return dataOffset(size, isSealed: isSealed(page))
     }
 
-    /// The value's size as the page has it, if it fits the page.
+    /// The value's size as the page states it; nil if it doesn't fit the page.
     package static func valueSize(_ page: Bytes) -> UInt64? {
         guard let size = statedSize(page),
             Int(sectors(size, isSealed: isSealed(page))) * FileFormat.sectorSize == page.count
@@ -203,7 +203,7 @@ extension LongPage {
         }
     }
 
-    /// Authenticates the head: all of it is final but for the page's checksum.
+    /// Sets the tag of the head, which is final except for the page's checksum.
     static func sealHead(
         _ head: UnsafeMutableRawPointer, size: UInt64, number: UInt64, with cipher: any PageCipher
     ) throws(StorageError) {
@@ -229,7 +229,7 @@ extension LongPage {
         return isRight ? nil : PageSeal.forged
     }
 
-    /// In place of a block's number, which is below 2^16.
+    /// Stands for the head where blocks have their number, which is below 2^16.
     private static let headBlock = UInt32.max
     private static var nothing: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(start: nil, count: 0) }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 24 bytes that every page opens with. The rest belongs to the page's kind.
+// The 24 bytes at the start of every page. The rest depends on the page's kind.
 //
 //   offset size
 //        0    8  checksum: XXH3-64 of bytes 8 ..< size, seeded with the page's number (of a long value: `LongPage`)
@@ -18,11 +18,11 @@ package enum PageLayout {
     @inlinable package static var level: Int { 17 }
     @inlinable package static var flags: Int { 18 }
     @inlinable package static var sectors: Int { 20 }
-    /// The flag of a page compressed in one piece, and of one in blocks.
+    /// The flags of a page compressed in one piece, and of one compressed in blocks.
     static var compressed: UInt16 { 1 }
     static var inBlocks: UInt16 { 2 }
-    /// The flag of a page's stored form in an encrypted store; in memory long values have it alone. No other flags are
-    /// known.
+    /// The flag of a page's stored form in an encrypted store. In memory only long values keep it. There are no other
+    /// flags.
     static var sealed: UInt16 { 4 }
     /// Offset at which the content of the page's kind starts.
     @inlinable package static var headerSize: Int { 24 }
@@ -89,7 +89,7 @@ struct PageHeader {
         page.set(checksum, at: PageLayout.checksum)
     }
 
-    /// Turns a page into its stored form, in place: encrypted if there is a cipher, and with its checksums set.
+    /// Turns a page into its stored form, in place: encrypts it if there is a cipher, and sets its checksums.
     static func seal(
         _ page: UnsafeMutableRawBufferPointer, number: UInt64, with cipher: (any PageCipher)?
     ) throws(StorageError) {
@@ -98,12 +98,12 @@ struct PageHeader {
         page.baseAddress?.set(checksum(of: Bytes(page), number: number), at: PageLayout.checksum)
     }
 
-    /// Sets the page's checksums to those of its bytes.
+    /// Computes the page's checksums and sets them.
     static func seal(_ page: UnsafeMutableRawBufferPointer, number: UInt64) {
         if page[PageLayout.kind] == PageKind.longValue.code { LongPage.sealBlocks(page, number: number) }
         page.baseAddress?.set(checksum(of: Bytes(page), number: number), at: PageLayout.checksum)
     }
 }
 
-/// Called once for each node page before it is trusted: nil if its inside is right, else what is wrong.
+/// Called once for each node page before it is trusted. Returns the fault of the page's inside, or nil.
 package typealias StructureCheck = @Sendable (Bytes, PageKind) -> String?

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stored form of pages in an encrypted store. The page header stays in clear: salvage and checkpoints know a page
-// by it without the key. All else is encrypted; the nonce and the tag take the place of `reserve` bytes that the page's
-// owner leaves empty.
+// The stored form of pages in an encrypted store. The page header stays in clear, so that salvage and checkpoints
+// recognise a page without the key. All else is encrypted. The nonce and the tag take the place of `reserve` bytes that
+// the page's owner leaves empty.
 //
 //        offset  size
 //             0    24  page header, flag 2 set; its checksum is that of these stored bytes
-//            24   ...  the page's other bytes but for the reserve, encrypted
+//            24   ...  the page's other bytes except the reserve, encrypted
 //     size − 36    20  nonce
 //     size − 16    16  tag
 //
-// The reserve of a raw node precedes the common prefix of its keys, whose size is the u16 at offset 26. That of every
-// other page is its end. Long values have a layout of their own: `LongPage`.
+// The reserve of a raw node is before the common prefix of its keys, whose size is the u16 at offset 26. The reserve of
+// every other page is at its end. Long values have a layout of their own: `LongPage`.
 //
-// The tag also authenticates the page's number and bytes 8 ..< 24 of its header: a page from another place, or of
+// The tag also authenticates the page's number and bytes 8 ..< 24 of its header: a page from another place, or with
 // another birth, is refused like one with other content.
 
 import Glibc
 
-/// Encryption and authentication under the data key of one store (AEAD), as the layers below the key see it.
+/// Encryption and authentication (AEAD) under the data key of one store, as the layers below the key see it.
 ///
-/// A nonce is 20 random bytes and is drawn anew for everything that is written: no counter could be set back by a
-/// crash, by a copy of the file that lives on elsewhere, or by a restored backup. The first 12 bytes choose a key of
-/// their own, the other 8 and a block number are the nonce under it, as in XAES-256-GCM (Valsorda, 2023): 2^64 writes
-/// have two equal nonces with a probability of 2^-33.
+/// A nonce is 20 random bytes, drawn anew for everything that is written. A counter could be set back by a crash, by a
+/// copy of the file that is also written to, or by a restored backup. The first 12 bytes choose a key of their own, the
+/// other 8 and a block number are the nonce under it, as in XAES-256-GCM (Valsorda, 2023): after 2^64 writes two nonces
+/// are equal with a probability of 2^-33.
 package protocol PageCipher: AnyObject, Sendable {
-    /// The cipher of one file: under a key that the data key and the file's identifier give, so that pages of a backup,
-    /// which has the same data key, are no pages of this file.
+    /// The cipher of one file. Its key is derived from the data key and the file's identifier, so that pages of a
+    /// backup, which has the same data key, can't pass for pages of this file.
     func bound(to identifier: StoreIdentifier) throws(StorageError) -> any PageCipher
     /// Fills in a new nonce.
     func makeNonce(_ nonce: UnsafeMutableRawPointer) throws(StorageError)
-    /// Encrypts a block of something larger in place. No two blocks of one nonce have the same number.
+    /// Encrypts in place one block of something larger. No two blocks of one nonce may have the same number.
     func sealBlock(
         _ block: UInt32, _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeRawPointer,
         tag: UnsafeMutableRawPointer
     ) throws(StorageError)
-    /// Decrypts in place what `seal` (block 0) or `sealBlock` made. Returns false if it isn't that, or was made with
-    /// another context or key: the bytes are worthless then.
+    /// Decrypts in place the result of `seal` (block 0) or `sealBlock`. Returns false if the bytes are no such result,
+    /// or were made with another context or key; the bytes are worthless then.
     func open(
         _ block: UInt32, _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeRawPointer,
         tag: UnsafeRawPointer
@@ -43,7 +43,7 @@ package protocol PageCipher: AnyObject, Sendable {
 }
 
 extension PageCipher {
-    /// Encrypts `bytes` in place under a new nonce, and writes nonce and tag.
+    /// Encrypts `bytes` in place under a new nonce, and writes the nonce and the tag.
     package func seal(
         _ bytes: UnsafeMutableRawBufferPointer, context: Bytes, nonce: UnsafeMutableRawPointer,
         tag: UnsafeMutableRawPointer
@@ -53,13 +53,13 @@ extension PageCipher {
     }
 }
 
-/// The key of a store as the program gives it, which opens or makes the store's data key.
+/// The key that a program gives for a store. It opens or makes the store's data key.
 package protocol StoreEncryption: Sendable {
-    /// A new data key, and the key slots of a header that lead to it.
+    /// Makes a new data key, and the key slots of a header that lead to it.
     func create() throws(StorageError) -> (slots: KeySlots, cipher: any PageCipher)
     /// Returns the data key of a store, or nil if no key slot is for this key.
     func unlock(_ slots: KeySlots) throws(StorageError) -> (any PageCipher)?
-    /// Returns key slots that lead to the same data key by this key, and by those of `slots` unless it is nil.
+    /// Returns key slots that lead to the same data key with this key, and with the keys of `slots` unless it is nil.
     func wrap(_ cipher: any PageCipher, beside slots: KeySlots?) throws(StorageError) -> KeySlots
 }
 
@@ -73,26 +73,25 @@ package struct StoreIdentifier: Equatable, Sendable {
     }
 }
 
-/// The part of a header slot that leads from a key to the data key. This layer stores it and knows nothing of its
-/// inside.
+/// The part of a header slot that leads from a key to the data key. This layer only stores it.
 package struct KeySlots: Equatable, Sendable {
     package static let size = 1024
     /// `size` bytes.
     package let bytes: [UInt8]
 
-    /// Returns nil for any other number of bytes.
+    /// Returns nil unless there are `size` bytes.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == Self.size else { return nil }
         self.bytes = bytes
     }
 }
 
-/// Authentication of the sectors whose content, of up to 128 bytes, an encrypted store has in clear: the shared root,
+/// Authentication of the sectors of an encrypted store whose content, up to 128 bytes, is in clear: the shared root,
 /// the journal's witness and the mark of a clean end. Nonce and tag follow the content.
 enum SectorSeal {
     private static let content = 128
 
-    /// Sets the nonce and the tag. Without a cipher the sector stays as it is.
+    /// Sets the nonce and the tag. Does nothing without a cipher.
     static func seal(_ sector: UnsafeMutableRawPointer, with cipher: (any PageCipher)?) throws(StorageError) {
         guard let cipher else { return }
         let nonce = sector + content
@@ -101,7 +100,7 @@ enum SectorSeal {
             nonce: nonce, tag: nonce + PageSeal.nonceSize)
     }
 
-    /// Whether the content is as it was sealed. Without a cipher there is nothing to compare: true.
+    /// Whether the content is as it was sealed. Without a cipher there is nothing to compare, and the result is true.
     static func isWhole(_ sector: UnsafeRawPointer, with cipher: (any PageCipher)?) -> Bool {
         guard let cipher else { return true }
         let nonce = sector + content
@@ -119,16 +118,16 @@ enum PageSeal {
 
     static func reserve(_ cipher: (any PageCipher)?) -> Int { cipher == nil ? 0 : reserve }
 
-    /// The u16 of a raw node with the size of its common prefix.
+    /// The offset in a raw node of the size of its common prefix, a u16.
     private static let prefixSize = 26
 
-    /// Number of bytes behind the reserve.
+    /// The number of bytes after the reserve.
     private static func tailSize(_ page: UnsafeRawPointer) -> Int {
         let isNode = page.u8(PageLayout.kind) == PageKind.leaf.code || page.u8(PageLayout.kind) == PageKind.branch.code
         return isNode && page.u16(PageLayout.flags) & ~PageLayout.sealed == 0 ? Int(page.u16(prefixSize)) : 0
     }
 
-    /// Hands out the bytes that are authenticated beside a page's own: its number and its header without the
+    /// Passes to `body` the bytes that are authenticated beside a page's own: its number and its header without the
     /// checksum.
     static func withContext<Result>(
         of page: UnsafeRawPointer, number: UInt64, _ body: (Bytes) throws(StorageError) -> Result
@@ -142,7 +141,7 @@ enum PageSeal {
         }
     }
 
-    /// Turns a page into its stored form, in place; its checksum is set afterwards.
+    /// Turns a page into its stored form, in place. The caller sets its checksum afterwards.
     static func seal(
         _ page: UnsafeMutableRawBufferPointer, number: UInt64, with cipher: any PageCipher
     ) throws(StorageError) {
@@ -156,7 +155,7 @@ enum PageSeal {
         let end = page.count - reserve
         let tail = tailSize(start)
         guard tail <= end - PageLayout.headerSize, isEmpty(start + (end - tail)) else {
-            // A defect of the engine: content must neither be lost nor reach the file in clear.
+            // A defect of the engine. Content must neither be lost nor reach the file in clear.
             throw .corrupt(Corruption(page: number, reason: "it has no room for a nonce and a tag"))
         }
         (start + (end - tail)).copyMemory(from: start + (page.count - tail), byteCount: tail)
@@ -167,7 +166,7 @@ enum PageSeal {
         }
     }
 
-    /// Turns a stored page back, in place. Returns its fault, or nil. The checksum stays that of the stored form.
+    /// Turns a stored page back, in place. Returns its fault, or nil. The checksum remains the one of the stored form.
     static func open(
         _ page: UnsafeMutableRawBufferPointer, number: UInt64, with cipher: any PageCipher
     ) -> String? {

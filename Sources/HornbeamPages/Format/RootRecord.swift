@@ -25,7 +25,7 @@ package struct RootRecord: Equatable, Sendable {
         self.nextTree = nextTree
     }
 
-    /// `bytes` has 48 readable bytes.
+    /// Reads a record from `bytes`, of which at least 48 are readable.
     init(reading bytes: UnsafeRawPointer) {
         self.init(
             page: bytes.u64(0), birth: bytes.u64(8), count: bytes.u64(16), level: bytes.u8(24), nextTree: bytes.u32(28))

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The map of the sectors in use: two bits a sector, in memory. Never touches the file. SpacePersistence does.
+// The map of the sectors in use: two bits a sector, in memory. It never touches the file; `SpacePersistence` does that.
 //
 //   live held   state
 //    0    0     free: may be allocated
-//    1    0     in use by a page of the newest state, or by the open transaction's own
-//    1    1     in use, and not a tree's to free: header, journal, space pages; or freed by the open transaction,
-//               which may yet abort
+//    1    0     in use by a page of the newest state, or by a page of the open transaction
+//    1    1     in use, and no transaction may free it: header, journal, space pages; or freed by the open
+//               transaction, which may yet abort
 //    0    1     not in the newest state, but some pin (a snapshot, the last durable checkpoint) still reaches it
 //
 // A checkpoint stores `live`. Each transition is one method below. All of them check bounds by precondition, so callers
-// first validate numbers that come from disk with `isOwned`.
+// must first validate numbers that come from disk with `isOwned`.
 
 struct SpaceMap {
     /// Sectors of a node page.
@@ -18,8 +18,8 @@ struct SpaceMap {
     let extentsPerMap: Int
     /// A bit at each multiple of `pageSectors`: 0101…, 00010001…, and so on.
     private let alignedBits: UInt64
-    /// Number of sectors of the file, which may be smaller than an extent. The sectors after its end are held, so that
-    /// none is allocated.
+    /// Number of sectors of the file, which may be smaller than an extent. Sectors of its last extent beyond its end
+    /// are held, so that none is allocated.
     private(set) var sectorCount: UInt64 = 0
 
     private(set) var live: [UInt64] = []
@@ -40,8 +40,8 @@ struct SpaceMap {
     var runCursor = 0
     /// The position at which `hasRun` found a run.
     var knownRun = 0
-    /// While a compaction runs: the number of extents that it wants to leave. Everything is allocated in them if it can
-    /// be.
+    /// While a compaction runs: the number of extents that it wants to keep. Pages are allocated in them as long as
+    /// there is room.
     var limit: Int? {
         didSet { floors = LowestRoom() }
     }
@@ -50,7 +50,7 @@ struct SpaceMap {
 
     static var wordsPerExtent: Int { Int(FileFormat.extentSectors) / 64 }
 
-    /// `reserve`: bytes at the end of map pages that hold no part of the map.
+    /// `reserve`: number of bytes at the end of map pages that hold no part of the map.
     init(pageSize: Int, reserve: Int = 0) {
         pageSectors = pageSize / FileFormat.sectorSize
         extentsPerMap = SpaceMapPage.extents(pageSize: pageSize - reserve)
@@ -58,13 +58,13 @@ struct SpaceMap {
         alignedBits = UInt64.max / ((1 << UInt64(pageSectors)) - 1)
     }
 
-    /// Adds free sectors up to `sectors` (a size that a file may have).
+    /// Adds free sectors up to `sectors`, which must be a size that a file may have.
     mutating func grow(to sectors: UInt64) {
         guard sectors > sectorCount else { return }
         let former = sectorCount
         let extents = FileFormat.extents(with: sectors)
         addExtents(Int(extents) - freeInExtent.count)
-        // To be set, these must be in the file.
+        // `release` and `retire` check against this number, so it must cover the whole last extent for now.
         sectorCount = extents * FileFormat.extentSectors
         if former % FileFormat.extentSectors > 0 { release(Self.restOfExtent(former)) }
         if sectors < sectorCount { retire(Self.restOfExtent(sectors)) }
@@ -88,21 +88,23 @@ struct SpaceMap {
         changedMaps.append(contentsOf: repeatElement(true, count: maps - changedMaps.count))
     }
 
-    /// Sectors from `start` (an extent's) on that are in use.
+    /// The number of sectors in use from `start` on, which begins an extent.
     func liveSectors(from start: UInt64) -> UInt64 {
         guard start < sectorCount else { return 0 }
         return live[Int(start) / 64..<live.count].reduce(0) { $0 + UInt64($1.nonzeroBitCount) }
     }
 
-    /// Sectors up to the end of the last extent that is not wholly free, or to that of the file.
+    /// The end of the last extent that is not wholly free, or the end of the file if that comes first. In sectors.
     var usedEnd: UInt64 {
         let last = freeInExtent.lastIndex { $0 < FileFormat.extentSectors }
         return min(UInt64(last.map { $0 + 1 } ?? 0) * FileFormat.extentSectors, sectorCount)
     }
 
-    /// The sector at which the file could end if little moved, nil if there is none. At most 64 extents are in use
-    /// behind it, and at most half of what the file would be shorter by. There is twice as much room before it. The
-    /// file would be shorter by at least a part in 128 of it, and at least eight extents.
+    /// The sector at which the file could end if little moved; nil if moving doesn't pay. It pays under these
+    /// conditions:
+    /// - at most 64 extents' worth of sectors would move, and at most half of what the file would be shorter by;
+    /// - the room before the new end has at least twice as many free sectors;
+    /// - the file would be shorter by at least 1/128, and at least eight extents.
     var worthwhileEnd: UInt64? {
         let extent = Int(FileFormat.extentSectors)
         let end = Int(usedEnd) / extent
@@ -117,7 +119,7 @@ struct SpaceMap {
         return end - best >= max(8, end / 128) ? UInt64(best * extent) : nil
     }
 
-    /// Forgets the extents behind `sectors` (whole extents), all of which are free.
+    /// Removes the extents from `sectors` on (whole extents), all of which must be free.
     mutating func cut(to sectors: UInt64) {
         precondition(sectors >= usedEnd && sectors % FileFormat.extentSectors == 0, "what is in use can't be cut off")
         let extents = Int(sectors / FileFormat.extentSectors)
@@ -143,16 +145,17 @@ struct SpaceMap {
     mutating func take(_ run: SectorRun) { set(run, live: true, held: false) }
     /// in use → in use, not to be freed.
     mutating func reserve(_ run: SectorRun) { set(run, live: true, held: true) }
-    /// The way back, when a transaction that freed it aborts (even if it was retired already).
+    /// Undoes `reserve` when a transaction that freed the run aborts, even if the run was retired already.
     mutating func unreserve(_ run: SectorRun) { set(run, live: true, held: false) }
     /// reserved → no longer in the newest state, still pinned.
     mutating func retire(_ run: SectorRun) { set(run, live: false, held: true) }
-    /// The way back, when a checkpoint is given up.
+    /// Undoes `retire` when a checkpoint is given up.
     mutating func restore(_ run: SectorRun) { set(run, live: true, held: true) }
     /// any → free.
     mutating func release(_ run: SectorRun) { set(run, live: false, held: false) }
 
-    /// The map without these pages, which the file says to be free: their map pages have changes again that it lacks.
+    /// A copy of the map in which these pages are free. The stored map has them as free, so the map pages with their
+    /// sectors are marked as changed in this one.
     mutating func withheld(_ runs: [SectorRun]) -> SpaceMap {
         var map = self
         for run in runs {
@@ -177,7 +180,7 @@ struct SpaceMap {
         }
     }
 
-    /// In local values: each access to an array is a check of its own, and every page of a commit comes by here thrice.
+    /// In local values, because each access to an array is checked, and each page of a commit passes here three times.
     private mutating func setWord(_ word: Int, _ mask: UInt64, _ isLive: Bool, _ isHeld: Bool) {
         let liveBefore = live[word]
         let heldBefore = held[word]
@@ -188,7 +191,7 @@ struct SpaceMap {
         let freeAfter = ~(liveAfter | heldAfter)
         if heldAfter != heldBefore { held[word] = heldAfter }
         if freeAfter != freeBefore {
-            // All bits of the mask become alike, so those that change do so in one direction.
+            // All bits of the mask become alike, so all that change do so in one direction.
             let sign = isLive || isHeld ? -1 : 1
             let freed = sign * (freeAfter ^ freeBefore).nonzeroBitCount
             freeInExtent[extent] = UInt16(Int(freeInExtent[extent]) + freed)
@@ -232,7 +235,7 @@ struct SpaceMap {
         return true
     }
 
-    /// Bits at multiples of `pageSectors` where that many free sectors begin, of the free sectors of 64.
+    /// The bits at multiples of `pageSectors` at which that many free sectors begin, given the free sectors among 64.
     @inline(__always)
     func groups(of freeBits: UInt64) -> UInt64 {
         var free = freeBits
@@ -244,17 +247,17 @@ struct SpaceMap {
         return free & alignedBits
     }
 
-    /// The free sectors of 64, as bits.
+    /// The free sectors among 64, as bits.
     func freeBits(_ word: Int) -> UInt64 { ~(live[word] | held[word]) }
 
     // MARK: Loading
 
-    /// Sets the `live` words of one space map page, as read from the file, over an empty map.
+    /// Sets the `live` words of one space map page, as read from the file, in a map that is still empty there.
     mutating func load(map index: Int, words: (Int) -> UInt64) {
         let first = index * extentsPerMap * Self.wordsPerExtent
         let count = min(extentsPerMap * Self.wordsPerExtent, live.count - first)
         for offset in 0..<max(0, count) {
-            // Nothing is in use behind the file's end, also where a damaged map says so. (No other sector is held yet.)
+            // Nothing behind the file's end is in use, even if a damaged map says so. (No other sector is held yet.)
             let word = words(offset) & ~held[first + offset]
             let extent = (first + offset) / Self.wordsPerExtent
             let delta = word.nonzeroBitCount - live[first + offset].nonzeroBitCount
@@ -269,7 +272,7 @@ struct SpaceMap {
     }
 
     #if HORNBEAM_CHECKS
-        /// Recounts what is kept incrementally.
+        /// Recounts the totals that are kept incrementally.
         func checkInvariants() {
             var free = 0
             for extent in freeInExtent.indices {

@@ -9,14 +9,14 @@
 //                bit 0 of word 0 first               32       for each map page: its number 8, its birth 8
 //
 // A map page covers whole extents: (page size - 32) / 32 of them. In an encrypted store both leave the last 36 bytes
-// empty, which don't count as a part of the page's size.
+// empty; these don't count as a part of the page's size then.
 
 enum SpaceMapPage {
     static var contentOffset: Int { 32 }
 
     static func extents(pageSize: Int) -> Int { (pageSize - contentOffset) / 32 }
 
-    /// Map pages of a file.
+    /// The number of map pages of a file.
     static func count(fileSectors: UInt64, extentsPerMap: Int) -> Int {
         (Int(FileFormat.extents(with: fileSectors)) + extentsPerMap - 1) / extentsPerMap
     }
@@ -38,7 +38,7 @@ enum SpaceDirectoryPage {
         UInt32(FileFormat.sectors(bytes: contentOffset + maps * entrySize + reserve))
     }
 
-    /// Fills `page` (zeroed, long enough).
+    /// Fills `page` (zeroed, and long enough).
     static func write(_ maps: [PageReference], to page: UnsafeMutableRawPointer) {
         page.set(UInt32(maps.count), at: 24)
         for (index, map) in maps.enumerated() {
@@ -47,7 +47,7 @@ enum SpaceDirectoryPage {
         }
     }
 
-    /// The entries of a verified directory page; nil if it does not have `expected` of them.
+    /// The entries of a verified directory page; nil if it does not have `expected` entries.
     static func read(_ page: Bytes, expected: Int) -> [PageReference]? {
         guard let bytes = page.baseAddress, page.count >= contentOffset + expected * entrySize,
             bytes.u32(24) == UInt32(expected)

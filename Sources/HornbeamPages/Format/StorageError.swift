@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way in which the engine (pages and trees) can refuse or fail. One enum for both layers, because a tree can only
-// add its name to a page's error. Messages give the fault, its position, and the remedy.
+// All errors of the engine (pages and trees). One enum for both layers, because a tree only adds its name to a page's
+// error. Messages give the fault, its position, and the remedy.
 
 /// A failure of the storage engine.
 @usableFromInline
 package enum StorageError: Error, Equatable {
     /// A page, header or journal record is not what was written. See `Corruption`.
     case corrupt(Corruption)
-    /// A system call failed: which operation, on what, with which errno.
+    /// A system call failed. Gives the operation, the file and the errno.
     case io(operation: String, path: String, errno: Int32)
     /// The file is not a Hornbeam store (or not a file at all).
     case notAStore(path: String, reason: String)
-    /// The file was made by a newer format than this library knows.
+    /// The file has a newer format than this library knows.
     case newerFormat(path: String, version: UInt32, supported: UInt32)
     /// The file needs features that this library lacks; `names` lists their bits.
     case unknownFeatures(path: String, names: [String])
@@ -25,31 +25,31 @@ package enum StorageError: Error, Equatable {
     case readOnly(String)
     /// An argument is out of bounds.
     case invalid(String)
-    /// A key, value or name beyond its limit, with a description, its size and the limit.
+    /// A key, value or name is beyond its limit. Gives its kind, its size and the limit.
     case tooLarge(what: String, size: Int, limit: Int)
-    /// An earlier write failed in a way that leaves the outcome unknown until the store is reopened.
+    /// An earlier write failed, and its outcome is unknown until the store is reopened.
     indirect case failed(cause: StorageError)
-    /// The operation isn't there in this build or on this system.
+    /// This build or system doesn't have the operation.
     case unsupported(String)
     /// A read was asked to end early.
     case cancelled
     /// The store is encrypted, and no key was given.
     case keyNeeded(path: String)
-    /// No key slot of the store is for the key that was given.
+    /// The given key opens no key slot of the store.
     case wrongKey(path: String)
     /// A key was given for a store that is not encrypted.
     case notEncrypted(path: String)
 }
 
-/// A corruption: the damaged part, and its position. Only the engine makes these, each `reason` in exactly one place of
-/// the source.
+/// A corruption: the damaged part, and its position. Only the engine makes these, and each `reason` is in only one
+/// place of the source.
 @usableFromInline
 package struct Corruption: Error, Equatable {
-    /// The page (its first sector), if it is one.
+    /// The damaged page (its first sector); nil if the damage isn't in a page.
     package var page: UInt64?
-    /// The tree whose page it is, once known.
+    /// The tree that the page belongs to, once known.
     package var tree: String?
-    /// The keys that should be there, in words, if they were looked for.
+    /// The keys that should be there, in words, if a search for keys found the damage.
     package var keys: String?
     /// Description of the damage.
     package var reason: String
@@ -63,15 +63,15 @@ package struct Corruption: Error, Equatable {
 }
 
 extension StorageError {
-    /// Adds the tree's name to an error of corruption that has none, for the layer that knows the name. Returns any
-    /// other error unchanged.
+    /// Adds the tree's name to a corruption that has none. Returns any other error unchanged. For the layer that knows
+    /// the name.
     package func inTree(_ name: @autoclosure () -> String) -> StorageError {
         guard case .corrupt(var what) = self, what.tree == nil else { return self }
         what.tree = name()
         return .corrupt(what)
     }
 
-    /// Adds the keys that should be there to an error of corruption that has none. Returns any other error unchanged.
+    /// Adds the keys that should be there to a corruption that has none. Returns any other error unchanged.
     package func withKeys(_ keys: @autoclosure () -> String) -> StorageError {
         guard case .corrupt(var what) = self, what.keys == nil else { return self }
         what.keys = keys()

@@ -3,11 +3,13 @@
 
 /// An event in the life of a store.
 package enum StoreEvent: Sendable {
-    /// Opening found commits in the journal beyond the last checkpoint, and made them again.
+    /// Opening found commits in the journal beyond the last checkpoint, and redid them.
     case recovered(commits: Int, transaction: UInt64)
-    /// A checkpoint is durable. `pageBytes` are the pages that it made so, `journalBytes` the records it replaces.
+    /// A checkpoint is durable. `pageBytes` counts the pages that it made durable, `journalBytes` the records it
+    /// replaces.
     case checkpointed(transaction: UInt64, pageBytes: Int, journalBytes: UInt64, duration: Duration)
-    /// A checkpoint could not begin, or was undone: the journal has the commits still, and a later one tries again.
+    /// A checkpoint could not begin, or was undone. The journal still has the commits, and a later checkpoint tries
+    /// again.
     case checkpointFailed(StorageError)
     /// The end of the file was given back to the file system. Sizes in bytes.
     case shrunk(from: UInt64, to: UInt64)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of errno.
+// The descriptions of errno.
 
 import Glibc
 
