@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// One page in memory: who holds it, what it is, where its bytes lie. Its bytes never change while anyone can pin it.
+// One page in memory: its pins, its identity and its bytes, which never change while anyone can pin them.
 //
 //   busy ──publish──▶ cached ──last pin goes, evicted (0 pins → busy)──▶ busy
 //                       │ removed while pinned
 //                       ▼
 //                    orphan ──last pin goes──▶ busy
 //
-//   busy     belongs to whoever took it: being filled, or free; found by nobody
+//   busy     belongs to the thread that took it: being filled, or free; no look-up finds it
 //   cached   in the table and in a queue; pinned by any thread without the lock
-//   orphan   not in the table any more; whoever still pins it may go on reading
+//   orphan   no longer in the table; threads that still have it pinned may go on reading
 //   private  memory of one reader, never in the table; goes with its pin
 //
-// Look-ups without the lock may be stale: by the time a thread has pinned an entry, it may be busy or another page's.
-// So the thread checks again after pinning; if the check fails, it gives the pin back and looks up with the lock.
+// A look-up without the lock may be stale: by the time a thread has pinned an entry, the entry may be busy or hold
+// another page. So the thread checks again after pinning. If the check fails, it gives the pin back and looks up with
+// the lock.
 
 import Synchronization
 
@@ -22,7 +23,7 @@ struct CacheEntry: ~Copyable {
     let state: Atomic<UInt64>
     let number = Atomic<UInt64>(0)
     let birth = Atomic<UInt64>(0)
-    /// Used since the clock's hand last came by.
+    /// Whether the page was used since the clock's hand last came by.
     let isTouched = Atomic<Bool>(false)
     let bytes: UnsafeMutableRawPointer
     let byteCount: Int
@@ -36,14 +37,14 @@ struct CacheEntry: ~Copyable {
     static var orphan: UInt64 { 1 << 62 }
     static var privateMemory: UInt64 { 1 << 61 }
 
-    /// Busy; no other thread knows it.
+    /// A busy entry that no other thread knows.
     init(bytes: UnsafeMutableRawPointer, byteCount: Int) {
         state = Atomic(Self.busy)
         self.bytes = bytes
         self.byteCount = byteCount
     }
 
-    /// In private memory, with one pin.
+    /// A page in private memory, with one pin.
     init(privateBytes: UnsafeMutableRawPointer, byteCount: Int) {
         state = Atomic(Self.privateMemory | 1)
         bytes = privateBytes
@@ -65,7 +66,8 @@ struct CacheEntry: ~Copyable {
 typealias CachedPage = UnsafeMutablePointer<CacheEntry>
 
 extension CachedPage {
-    /// Adds a pin. False: by now the page is on its way out, or another one, and the pin is to be given back.
+    /// Adds a pin. Returns false if the page is being removed or is another one by now; the caller must give the pin
+    /// back.
     @inline(__always)
     func pin(_ number: UInt64, birth: UInt64) -> Bool {
         let former = pointee.state.wrappingAdd(1, ordering: .acquiring).oldValue

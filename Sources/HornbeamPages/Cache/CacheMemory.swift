@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache's memory: for each size of page a range of addresses as large as the budget, of which only the budget is
-// ever backed by memory. Pages of one size replace each other in place; memory that moves to another size is given back
+// The cache's memory. Each size of page has a range of addresses as large as the budget, but only as much as the budget
+// is ever backed by memory. Pages of one size replace each other in place; memory that moves to another size goes back
 // to the system first. So the budget is exact, and nothing fragments.
 
 import Glibc
@@ -13,12 +13,12 @@ struct CacheMemory {
         var entries: Mapping?
         /// Entries made so far.
         var count = 0
-        /// Free entries whose bytes are in memory, and those whose bytes were given back.
+        /// Free entries whose bytes are in memory, and free entries whose bytes were given back.
         var free: CachedPage?
         var cold: CachedPage?
     }
 
-    /// Bytes that pages may take in all.
+    /// Maximum number of bytes of all pages together.
     private let limit: Int
     private var classes: [Class]
     /// Bytes that are in memory, used or free.
@@ -35,7 +35,8 @@ struct CacheMemory {
 
     private static func place(of size: Int) -> Int { size.trailingZeroBitCount - smallest.trailingZeroBitCount }
 
-    /// A free entry of that size without taking more memory than `allowed` in all; nil: something must go first.
+    /// Returns a free entry of that size, without using more memory than `allowed` in all; nil if something must go
+    /// first.
     mutating func take(_ size: Int, allowed: Int) -> CachedPage? {
         let place = Self.place(of: size)
         if residentBytes <= allowed, let page = classes[place].free {
@@ -58,7 +59,7 @@ struct CacheMemory {
         return page
     }
 
-    /// A new entry; nil when the system has no memory for it.
+    /// A new entry; nil if the system has no memory for it.
     private mutating func make(_ place: Int, _ size: Int) -> CachedPage? {
         let capacity = limit / size
         let stride = MemoryLayout<CacheEntry>.stride
@@ -82,7 +83,7 @@ struct CacheMemory {
         try Mapping(descriptor: -1, wanted: size, minimum: size, path: "page cache")
     }
 
-    /// A busy entry becomes free.
+    /// Makes a busy entry free.
     mutating func give(_ page: CachedPage) {
         #if HORNBEAM_CHECKS
             // Overwrites the page, so that a read without a pin is noticed.
@@ -93,7 +94,7 @@ struct CacheMemory {
         classes[place].free = page
     }
 
-    /// Gives the memory of one free entry back to the system.
+    /// Gives the memory of one free entry back to the system. Returns false if there is none.
     mutating func giveBackOne() -> Bool {
         for place in classes.indices {
             guard let page = classes[place].free else { continue }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lists and the memory of evicted pages that the cache's replacement is made of. All guarded by the cache's lock.
+// The lists of pages and of evicted pages' numbers that replacement works with. Guarded by the cache's lock.
 
-/// Pages in the order in which they came. Links run through the entries.
+/// Pages in order of arrival, linked through their entries.
 struct CacheQueue {
     enum Name: UInt8 {
         case none
@@ -42,7 +42,7 @@ struct CacheQueue {
         byteCount -= page.pointee.byteCount
     }
 
-    /// The oldest page becomes the newest.
+    /// Makes the oldest page the newest.
     mutating func rotate() {
         guard let page = oldest else { return }
         remove(page)
@@ -50,12 +50,12 @@ struct CacheQueue {
     }
 }
 
-/// The numbers of pages evicted lately from the queue of recent ones. Newer ones may overwrite older ones early: a
-/// page then counts as new once more.
+/// The numbers of pages lately evicted from the queue of recent ones. A newer number may overwrite an older one early;
+/// that page then counts as new once more.
 struct GhostList {
     private struct Ghost {
         var number: UInt64 = 0
-        /// When it was evicted, from 1; 0: none.
+        /// Its position in the order of evictions, from 1; 0 in an empty place.
         var stamp: UInt64 = 0
     }
 
@@ -81,7 +81,7 @@ struct GhostList {
         ghosts[place(number)] = Ghost(number: number, stamp: now)
     }
 
-    /// Whether the page was among the last `window` evicted ones. It is forgotten.
+    /// Whether the page was among the last `window` evicted ones. Forgets the page.
     mutating func take(_ number: UInt64, window: Int) -> Bool {
         guard !ghosts.isEmpty else { return false }
         let place = place(number)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A hash table of cached pages by page number. Any thread reads it without a lock; changes need the cache's lock. A
-// reader beside a change may miss a page that is there; it then looks again with the lock. It never finds an invalid
-// entry: addresses of entries stay valid for the life of the cache.
+// reader during a change may miss a page that is there, and then looks again with the lock. It never finds an invalid
+// entry, because addresses of entries stay valid for the life of the cache.
 
 import Synchronization
 
-/// The table's slots by themselves, which views look up without counting references: the cache outlives them.
+/// The table's slots, in which views look up pages without counting references: the cache outlives them.
 struct CacheSlots: @unchecked Sendable {
     // Sendable: slots are atomics; the rest is constant.
     fileprivate let slots: UnsafeMutablePointer<Atomic<UInt>>
@@ -21,11 +21,11 @@ struct CacheSlots: @unchecked Sendable {
         CachedPage(bitPattern: slots[place].load(ordering: .acquiring))
     }
 
-    /// The page's entry, not pinned.
+    /// Returns the page's entry, without a pin.
     @inline(__always)
     func find(_ number: UInt64) -> CachedPage? {
         var place = home(number)
-        // Bounded, because a reader may meet a table that changes under it.
+        // Bounded, because the table may change under a reader.
         for _ in 0...mask {
             guard let page = page(place) else { return nil }
             if page.pointee.number.load(ordering: .relaxed) == number { return page }
@@ -48,14 +48,14 @@ struct CacheTable: Sendable {
         while count < pages * 2 { count *= 2 }
         let bytes = count * MemoryLayout<UInt>.size
         memory = try Mapping(descriptor: -1, wanted: bytes, minimum: bytes, path: "page cache")
-        // Zeroed memory; `Atomic<UInt>` is laid out as its value.
+        // The memory is zeroed, and `Atomic<UInt>` has the layout of its value.
         lookup = CacheSlots(slots: memory.base.assumingMemoryBound(to: Atomic<UInt>.self), mask: count - 1)
     }
 
     private func home(_ number: UInt64) -> Int { lookup.home(number) }
     private func page(_ place: Int) -> CachedPage? { lookup.page(place) }
 
-    /// The page's entry, not pinned.
+    /// Returns the page's entry, without a pin.
     func find(_ number: UInt64) -> CachedPage? { lookup.find(number) }
 
     func insert(_ page: CachedPage) {

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sectors in which no page of a tree can be: what the space map had as free when the store was opened, and the
-// store's own (header, shared area, journal, space pages). A hostile parent may name a page there that has a right
-// checksum; verified once and trusted then, it would be overwritten under its readers by the journal or the next page.
-// Allocation takes sectors out again. Asked on the first touch of a page only.
+// The sectors in which no page of a tree can be: the sectors that the space map had as free when the store was opened,
+// and the store's own (header, shared area, journal, space pages). A hostile parent may name a page there that has a
+// right checksum. If that page were verified once and trusted from then on, the journal or the next page would
+// overwrite it under its readers. Allocation takes sectors out of the set again. The set is only asked on the first
+// touch of a page.
 
 import Synchronization
 
-/// A set of sectors. Any thread may use it. Empty in a store that is created, and in one that is opened read-only,
-/// which never changes pages under its readers.
+/// A set of sectors. Any thread may use it. It is empty in a new store, and in a store that is opened read-only, which
+/// never changes pages under its readers.
 final class ForeignSectors: Sendable {
     /// 64 sectors to a word; sectors beyond are not in the set.
     private let words = Mutex<[UInt64]>([])
 
-    /// All sectors that the map has as free, and `own`.
+    /// Makes the set all sectors that the map has as free, and `own`.
     func fill(from space: SpaceMap, own: [SectorRun]) {
         words.withLock { $0 = space.live.map { ~$0 } }
         for run in own { insert(run) }

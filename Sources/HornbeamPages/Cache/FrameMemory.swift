@@ -12,7 +12,7 @@ final class FrameMemory {
     private let keptBound: Int
     @exclusivity(unchecked) private var chunks: [UnsafeMutableRawPointer] = []
     @exclusivity(unchecked) private var large: [UnsafeMutableRawPointer] = []
-    /// The chunk being filled and the bytes used of it.
+    /// The chunk being filled, and the number of bytes used in it.
     @exclusivity(unchecked) private var current = 0
     @exclusivity(unchecked) private var used = 0
     /// Bytes handed out since the last `reset`.
@@ -45,7 +45,7 @@ final class FrameMemory {
         return chunks[current] + used
     }
 
-    /// Takes all memory back. With `keepsChunks` chunks are kept for more frames of the same transaction.
+    /// Takes all memory back. With `keepsChunks` all chunks stay, for more frames of the same transaction.
     func reset(keepsChunks: Bool) {
         #if HORNBEAM_CHECKS
             // Overwrites the chunks, so that a read of a frame that has gone is noticed.

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The write transaction's own pages. Pages in memory are seen by the writer alone until commit writes them to their
-// place. Spilled pages were written to their place before, to make room. A page is in a frame or spilled, never both.
+// places. Spilled pages were written to their places before, to make room. A page is in a frame or spilled, never both.
 // Frames are cut from memory in the order of allocation, so pages that are neighbours in the file go out in one write.
-// In a store in memory they are at their places from the start: nobody reads a free place, and nothing has to be copied
-// there.
+// In a store in memory frames are at their places from the start: nobody reads a free place, and nothing has to be
+// copied there.
 
 /// One page born in the open transaction.
 struct Frame {
     var run: SectorRun
     var bytes: UnsafeMutableRawPointer
-    /// False once the page was freed again; a node page's place and memory then serve the next one.
+    /// False once the page was freed. The place and memory of a freed node page then serve the next one.
     var isLive: Bool
     /// Whether its memory is a buffer of `UnwrittenPages`, which may keep it.
     var isKeepable = false
@@ -20,13 +20,13 @@ struct Frame {
 }
 
 /// All frames of the open transaction, by page number. Addresses are stable until `dropSpilled` or `removeAll`. Only
-/// the holder of the writer's turn uses the table. Its properties go without the checks of exclusive access, which were
+/// the holder of the writer's turn uses the table. Its properties do without the checks of exclusive access, which were
 /// a fifth of the instructions of a sorted load.
 final class FrameTable {
     @exclusivity(unchecked) private(set) var frames: [Frame] = []
     /// Node frames that were freed.
     @exclusivity(unchecked) private var reusable: [Int] = []
-    /// Open addressing, a power of two of them, at most half full.
+    /// A hash table with open addressing: a power of two of slots, at most half of them in use.
     @exclusivity(unchecked) private var slots: UnsafeMutablePointer<Slot>
     @exclusivity(unchecked) private var slotCount = FrameTable.initialSlots
     private let memory: FrameMemory
@@ -34,27 +34,27 @@ final class FrameTable {
     /// Start of the store if it is in memory. Its pages are made at their places.
     private let places: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var liveBytes = 0
-    /// Pages by the savepoint they were born after: those of the transaction's start first.
+    /// Pages by the savepoint that was newest at their birth; the first level has those before any savepoint.
     @exclusivity(unchecked) private var levels = [Level()]
 
     private struct Slot {
         var number: UInt64 = 0
-        /// The frame's index plus one; 0: empty.
+        /// The frame's index plus one; 0 in an empty slot.
         var place = 0
     }
 
     private struct Level {
         var firstBirth: UInt64 = 0
-        /// Its frames begin with this one, or are among `reused`: older places that were used again since.
+        /// The level's frames start at this one. Others are in `reused`: older frames that were used again since.
         var firstFrame = 0
         var reused: [Int] = []
-        /// Its pages that were spilled.
+        /// The level's spilled pages.
         var spilled = SectorSet()
     }
 
     private static let initialSlots = 128
-    /// `keptBytes`: memory that stays for the next transaction, at most. `unwritten`: where the pages
-    /// may stay once they are committed. `places`: see there.
+    /// `keptBytes`: maximum of the memory that stays for the next transaction. `unwritten`: holds pages once they are
+    /// committed. `places`: the property.
     init(
         keptBytes: Int = 8 << 20, unwritten: UnwrittenPages? = nil, places: UnsafeMutableRawPointer? = nil
     ) {
@@ -72,14 +72,14 @@ final class FrameTable {
         return slots
     }
 
-    /// Bytes of memory in use, freed pages' too, beside the store's own.
+    /// Bytes of memory in use, including freed pages, without the store's own memory.
     var memoryBytes: Int { memory.takenBytes + keepableBytes }
     @exclusivity(unchecked) private var keepableBytes = 0
-    /// Bytes of memory that committed pages take or have taken, besides `memoryBytes`.
+    /// Bytes of memory that committed pages take or have taken, in addition to `memoryBytes`.
     var unwrittenBytes: Int { (unwritten?.memoryBytes ?? 0) - keepableBytes }
     /// Bytes of frames that are at their places.
     @exclusivity(unchecked) private(set) var placedBytes = 0
-    /// Whether all frames do.
+    /// Whether all frames are at their places.
     var arePlaced: Bool { places != nil }
 
     /// The live frame of a page.
@@ -88,11 +88,11 @@ final class FrameTable {
         return frames[index].isLive ? frames[index] : nil
     }
 
-    /// Bytes of memory that it keeps from one transaction to the next.
+    /// Bytes of memory that stay from one transaction to the next.
     var keptBytes: Int { memory.keptBytes + (unwritten?.memoryBytes ?? 0) }
 
-    /// A frame for a new page at `run`, its bytes undefined. `isNode`: of the store's page size, raw, and at a multiple
-    /// of it. A long value or a leaf of a compressed tree may be as large, but is read in its own way.
+    /// A frame for a new page at `run`, its bytes undefined. `isNode`: the page is raw, has the store's page size, and
+    /// is at a multiple of it. A long value or a leaf of a compressed tree may be as large, but is read in another way.
     func add(_ run: SectorRun, isNode: Bool) -> UnsafeMutableRawPointer {
         let size = run.byteCount
         liveBytes &+= size
@@ -149,7 +149,7 @@ final class FrameTable {
         if index < levels[last].firstFrame { levels[last].reused.append(index) }
     }
 
-    /// Marks a live page as freed; with `keepPlace` its number is kept for `reuse`.
+    /// Marks a live page as freed. With `keepPlace` its place is kept for `reuse`.
     func free(_ number: UInt64, keepPlace: Bool) {
         guard let index = index(of: number), frames[index].isLive else { return }
         frames[index].isLive = false
@@ -160,7 +160,7 @@ final class FrameTable {
     /// Places that are kept for `reuse`.
     var unusedPlaces: [SectorRun] { reusable.map { frames[$0].run } }
 
-    /// `unusedPlaces`, which are kept no longer.
+    /// Returns `unusedPlaces` and keeps them no longer.
     func takeUnusedPlaces() -> [SectorRun] {
         guard !reusable.isEmpty else { return [] }
         defer { reusable.removeAll(keepingCapacity: true) }
@@ -189,7 +189,8 @@ final class FrameTable {
 
     private func removeFrames(keepsMemory: Bool) {
         clearSlots()
-        // The first one last, so that it is the first again: neighbours in memory stay neighbours, and go out together.
+        // The first one goes last, so that it is taken first again: neighbours in memory stay neighbours, and go out
+        // together.
         if keepableBytes > 0 {
             for frame in frames.reversed() { giveBack(frame) }
         }
@@ -205,7 +206,7 @@ final class FrameTable {
         memory.reset(keepsChunks: keepsMemory)
     }
 
-    /// A small transaction costs what it used; the table of a large one goes.
+    /// Clearing costs a small transaction only its own slots. The table of a large one is freed.
     private func clearSlots() {
         guard slotCount <= 16 * Self.initialSlots else {
             slots.deallocate()
@@ -265,10 +266,10 @@ extension FrameTable {
 
     func isSpilled(_ run: SectorRun) -> Bool { levels.contains { $0.spilled.contains(run) } }
 
-    /// A page that is written to its place without ever having a frame.
+    /// Notes a page that was written to its place without ever having a frame.
     func addSpilled(_ run: SectorRun) { levels[levels.count - 1].spilled.insert(run) }
 
-    /// Every live page was written to its place: the frames go. No place is kept for `reuse`.
+    /// Drops the frames after every live page was written to its place. No place is kept for `reuse`.
     func dropSpilled() {
         for frame in frames where frame.isLive {
             let birth = frame.birth
@@ -278,7 +279,7 @@ extension FrameTable {
         removeFrames(keepsMemory: true)
     }
 
-    /// The page is in a frame again, or is no more.
+    /// Forgets a page that is in a frame again, or was freed.
     func forgetSpilled(_ run: SectorRun) {
         for level in levels.indices { levels[level].spilled.remove(run) }
     }
@@ -291,12 +292,12 @@ extension FrameTable {
 // MARK: Savepoints
 
 extension FrameTable {
-    /// Begins a savepoint, which gets the pages from `birth` on.
+    /// Begins a savepoint, to which all pages born from `birth` on belong.
     func beginSavepoint(firstBirth birth: UInt64) {
         levels.append(Level(firstBirth: birth, firstFrame: frames.count))
     }
 
-    /// The pages of the savepoints from the `first`-th on are the one's before it.
+    /// Gives the pages of the savepoints from the `first`-th on to the level before it.
     func mergeSavepoints(from first: Int) {
         while levels.count > first + 1 {
             let last = levels.removeLast()
@@ -305,8 +306,8 @@ extension FrameTable {
         }
     }
 
-    /// Forgets all pages of the `savepoint`-th savepoint, which stays, and of those after it. Hands out their places.
-    /// Costs what was done since, not what was done before.
+    /// Forgets all pages of the `savepoint`-th savepoint, which stays, and of those after it. Passes their places to
+    /// `release`. The cost depends on the changes since the savepoint, not on those before.
     func rollBack(to savepoint: Int, release: (SectorRun) -> Void) {
         let firstBirth = levels[savepoint + 1].firstBirth
         for index in levels[savepoint + 1].firstFrame..<frames.count { forget(index, from: firstBirth, release) }

@@ -5,14 +5,14 @@
 
 import Synchronization
 
-/// Open addressing with linear probing, at most half full; pages go all at once. Belongs to one view. A value of
-/// pointers only, so that the view finds a page without counting references.
+/// Open addressing with linear probing, at most half full. Pages are removed all at once. Belongs to one view. A value
+/// with nothing but pointers, so that the view finds a page without counting references.
 struct KeptPages {
     struct Slot {
         var number: UInt64
         /// Nil in an empty slot.
         var page: CachedPage?
-        /// The page's bytes: found without a look at its entry.
+        /// The page's bytes, so that a hit doesn't read the page's entry.
         var bytes: UnsafeMutableRawPointer?
     }
 
@@ -20,7 +20,7 @@ struct KeptPages {
     private var slots: UnsafeMutablePointer<Slot>
     private var mask: Int
     private(set) var count = 0
-    /// Bytes of the kept pages, and how many of these bytes the cache has granted.
+    /// Bytes of the kept pages, and the bytes that the cache has granted for them.
     var byteCount = 0
     var grantedBytes = 0
 
@@ -53,7 +53,7 @@ struct KeptPages {
         return nil
     }
 
-    /// Adds a pinned page. False: one of that number is here already.
+    /// Adds a pinned page. Returns false if there is one with that number already.
     mutating func insert(_ page: CachedPage) -> Bool {
         if (count + 1) * 2 > mask + 1 { grow() }
         let number = page.pointee.number.load(ordering: .relaxed)
@@ -91,11 +91,11 @@ struct KeptPages {
         }
         count = 0
         byteCount = 0
-        // A large one would be gone through again for every few values.
+        // A large table would be walked again for every few values.
         if mask >= Self.keptCapacity { deallocate() }
     }
 
-    /// Gives the table's memory back. It is empty.
+    /// Frees the table's memory. The table must be empty.
     mutating func deallocate() {
         if slots != Self.empty { slots.deallocate() }
         slots = Self.empty

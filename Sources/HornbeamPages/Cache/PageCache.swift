@@ -2,14 +2,14 @@
 // Pages in memory, within a budget of bytes: all pages of a store that isn't mapped, and the decoded pages of
 // compressed trees. Pages never change, so the cache holds copies only and can drop any that nobody has pinned.
 //
-// Replacement is 2Q (Johnson and Shasha, VLDB 1994): a page read for the first time goes to a queue of recent ones, a
-// quarter of the budget, and leaves it in the order it came, however often it is used meanwhile; only a page that is
-// wanted again soon after it left is hot, or one that is in use when its turn to leave comes. So a scan, which uses
-// each page many times within a moment and never again, drives out nothing but other recent pages. The hot pages are a
-// clock in place of 2Q's LRU list: a hit then needs no lock.
+// Replacement is 2Q (Johnson and Shasha, VLDB 1994). A page read for the first time goes to a queue of recent pages, a
+// quarter of the budget, and leaves it in order of arrival, however often it is used meanwhile. A page becomes hot only
+// if it is wanted again soon after it left, or is in use when its turn to leave comes. So a scan, which uses each page
+// many times within a moment and never again, drives out only other recent pages. The hot pages are a clock in place of
+// 2Q's LRU list, so that a hit needs no lock.
 //
-// A hit takes no lock: the table is read, the page pinned and looked at again. All else is under one lock, which is
-// never held while a page is read or decoded.
+// A hit takes no lock: it reads the table, pins the page and checks it again. Everything else is under one lock, which
+// is never held while a page is read or decoded.
 
 import Glibc
 import Synchronization
@@ -18,7 +18,7 @@ import Synchronization
 final class PageCache: @unchecked Sendable {
     // Sendable: `core` and the holds are touched with `mutex` locked; everything else is constant or an atomic.
 
-    /// Bytes that it may take, its own tables included.
+    /// Maximum of its memory in bytes, its own tables included.
     let budget: Int
     /// Size of the store's node pages.
     let pageSize: Int
@@ -32,7 +32,7 @@ final class PageCache: @unchecked Sendable {
     private let pageCount = Atomic<Int>(0)
     /// Bytes that views were granted to keep pinned.
     private let grantedBytes = Atomic<Int>(0)
-    /// Bytes that pages may take, for a look without the lock.
+    /// Bytes that pages may take, readable without the lock.
     private let allowedBytes: Atomic<Int>
 
     private struct Core {
@@ -40,7 +40,7 @@ final class PageCache: @unchecked Sendable {
         var recent = CacheQueue(.recent)
         var hot = CacheQueue(.hot)
         var ghosts: GhostList
-        /// Bytes that pages may take, before what is lent is subtracted: the budget less the tables.
+        /// Bytes that pages may take, before lent bytes are subtracted: the budget less the tables.
         var limit: Int
         var lentBytes = 0
         var evictions: UInt64 = 0
@@ -54,7 +54,8 @@ final class PageCache: @unchecked Sendable {
         self.pageSize = pageSize
         // Entries, table and ghosts take less than a thirty-second.
         let limit = self.budget - self.budget / 32
-        // Decoded leaves can be smaller than node pages: the table has room for as many as fit in memory.
+        // Decoded leaves can be smaller than node pages, so the table has room for as many pages of the smallest size
+        // as fit in memory.
         table = try CacheTable(pages: limit / CacheMemory.smallest + 1)
         allowedBytes = Atomic(limit)
         core = Core(memory: CacheMemory(limit: limit), ghosts: GhostList(pages: limit / pageSize + 1), limit: limit)
@@ -72,10 +73,10 @@ final class PageCache: @unchecked Sendable {
 
     // MARK: Finding
 
-    /// For views, to find pages in by themselves.
+    /// The table's slots, in which views look up pages themselves.
     var lookup: CacheSlots { table.lookup }
 
-    /// The page, pinned, if it is here.
+    /// Returns the page, pinned, if it is cached.
     func find(_ number: UInt64, birth: UInt64) -> CachedPage? {
         guard let page = table.find(number) else { return nil }
         if page.pin(number, birth: birth) { return page }
@@ -83,7 +84,7 @@ final class PageCache: @unchecked Sendable {
         return nil
     }
 
-    /// Lets a pinned page go.
+    /// Releases a pin.
     func unpin(_ page: CachedPage) {
         if let former = page.unpin() { lastPinMayBeGone(page, former) }
     }
@@ -105,7 +106,7 @@ final class PageCache: @unchecked Sendable {
         }
     }
 
-    /// An orphan without pins becomes free. Under the lock. If several threads see the last pin go, only one succeeds.
+    /// Frees an orphan without pins. Under the lock. If several threads see the last pin go, only one succeeds.
     private func reclaimOrphan(_ page: CachedPage) {
         let taken = page.pointee.state.compareExchange(
             expected: CacheEntry.orphan, desired: CacheEntry.busy, ordering: .acquiringAndReleasing)
@@ -114,8 +115,9 @@ final class PageCache: @unchecked Sendable {
 
     // MARK: Loading
 
-    /// The page, pinned: from the cache, or filled by `fill` and cached. If `fill` throws, nothing is cached. If
-    /// everything is pinned, or the page exceeds the largest size, it is in private memory that is freed with its pin.
+    /// Returns the page, pinned: the cached one, or a new one that `fill` has filled. If `fill` throws, nothing is
+    /// cached. If everything is pinned, or the page exceeds the largest size, it is in private memory that is freed
+    /// with its pin.
     func load(
         _ number: UInt64, birth: UInt64, size: Int,
         fill: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Void
@@ -132,14 +134,14 @@ final class PageCache: @unchecked Sendable {
         return publish(page, number, birth)
     }
 
-    /// Keeps a copy of a page that this process made, as if it had been read, if there is room that nobody has pinned.
+    /// Caches a copy of a page that this process made, as if it had been read, if unpinned memory can be had.
     func keep(_ number: UInt64, _ page: Bytes) {
         guard let entry = takeMemory(page.count), let start = page.baseAddress else { return }
         entry.pointee.buffer.copyMemory(from: page)
         unpin(publish(entry, number, UnsafeRawPointer(start).u64(PageLayout.birth)))
     }
 
-    /// A page of one reader's own, never found by another.
+    /// A page for one reader, which no other finds.
     static func privatePage(
         _ size: Int, fill: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Void
     ) throws(StorageError) -> CachedPage {
@@ -166,7 +168,7 @@ final class PageCache: @unchecked Sendable {
         }
     }
 
-    /// Makes a filled page findable, unless another thread was faster: then its page.
+    /// Makes a filled page findable and returns it. If another thread was faster, returns the page of that thread.
     private func publish(_ page: CachedPage, _ number: UInt64, _ birth: UInt64) -> CachedPage {
         lock()
         defer { unlock() }
@@ -186,7 +188,7 @@ final class PageCache: @unchecked Sendable {
         } else {
             core.recent.add(page)
         }
-        // One pin, and pins that passing threads have just added and will remove.
+        // Leaves one pin, and the pins that passing threads have just added and will remove.
         page.pointee.state.wrappingSubtract(CacheEntry.busy - 1, ordering: .releasing)
         table.insert(page)
         pageCount.wrappingAdd(1, ordering: .relaxed)
@@ -195,7 +197,7 @@ final class PageCache: @unchecked Sendable {
 
     // MARK: Evicting
 
-    /// Takes the page that is worth least out, busy; nil when all are pinned.
+    /// Removes the page with the least worth and returns it, busy; nil if all are pinned.
     private func evict() -> CachedPage? {
         // Pages that views keep can't go, and count for neither queue.
         let free = core.limit - core.lentBytes - keptBytes
@@ -213,7 +215,7 @@ final class PageCache: @unchecked Sendable {
                 core.ghosts.add(page.pointee.number.load(ordering: .relaxed))
                 return page
             }
-            // In use when its turn comes: it would be in the way of all others here.
+            // In use when its turn comes: left here, it would be in the way of all others.
             core.recent.remove(page)
             core.hot.add(page)
         }
@@ -221,7 +223,7 @@ final class PageCache: @unchecked Sendable {
     }
 
     private func evictHot() -> CachedPage? {
-        // Twice around: the first time the hand may only clear marks.
+        // Twice around, because the hand may only clear marks the first time.
         for _ in 0..<core.hot.count * 2 {
             guard let page = core.hot.oldest else { return nil }
             let isTouched = page.pointee.isTouched.exchange(false, ordering: .relaxed)
@@ -247,10 +249,10 @@ final class PageCache: @unchecked Sendable {
 
     // MARK: Removing
 
-    /// The sectors become free: a later page there is read anew.
+    /// Forgets pages in sectors that become free, so that a later page there is read anew.
     func remove(_ run: SectorRun) {
         guard pageCount.load(ordering: .relaxed) > 0 else { return }
-        // Under the lock: a look without it may miss a page that is there.
+        // Under the lock, because a look-up without it may miss a page that is there.
         lock()
         defer { unlock() }
         for number in run.start..<run.end {
@@ -258,7 +260,7 @@ final class PageCache: @unchecked Sendable {
         }
     }
 
-    /// Takes a page out though it may be pinned; then its memory goes with the last pin. Under the lock.
+    /// Removes a page even if it is pinned; its memory is freed with the last pin. Under the lock.
     private func drop(_ page: CachedPage) {
         switch page.pointee.queue {
         case .recent: core.recent.remove(page)
@@ -272,13 +274,14 @@ final class PageCache: @unchecked Sendable {
         table.remove(page)
         pageCount.wrappingSubtract(1, ordering: .relaxed)
         page.pointee.state.bitwiseOr(CacheEntry.orphan, ordering: .acquiringAndReleasing)
-        // Its last pin may have gone between the two.
+        // Its last pin may have gone between these two calls.
         reclaimOrphan(page)
     }
 
     // MARK: Lending
 
-    /// Takes so much of the budget away for the writer's frames, or gives it back; pages go until the rest suffices.
+    /// Takes this much of the budget away for the writer's frames, or gives it back. Evicts pages until the rest
+    /// suffices.
     func lend(_ bytes: Int) {
         lock()
         defer { unlock() }
@@ -299,10 +302,10 @@ final class PageCache: @unchecked Sendable {
 
     private static var grantUnit: Int { 1 << 18 }
 
-    /// Lets a view that was granted `former` bytes keep at least `wanted` more pinned, or none. Returns the number of
-    /// bytes granted. All views together keep at most three quarters of the size for pages, so that the others have
-    /// room. One view gets no more than it leaves to the rest, so that a long reader's share is large while it is alone
-    /// and doesn't starve later ones.
+    /// Lets a view that was granted `former` bytes keep at least `wanted` more pinned. Returns the number of bytes
+    /// granted, which is 0 if there is not enough. All views together keep at most three quarters of the memory for
+    /// pages, so that others have room. One view gets no more than it leaves to the rest: a long reader's share is
+    /// large while it is alone, but doesn't starve later ones.
     func grant(_ wanted: Int, of former: Int) -> Int {
         let share = allowedBytes.load(ordering: .relaxed) / 4 * 3
         for more in [Swift.max(former, Self.grantUnit), wanted] {
@@ -332,7 +335,7 @@ final class PageCache: @unchecked Sendable {
         return hold
     }
 
-    /// It holds nothing any more.
+    /// Takes back a hold that holds nothing any more.
     func giveBack(_ hold: PageHold) {
         lock()
         defer { unlock() }
@@ -343,7 +346,7 @@ final class PageCache: @unchecked Sendable {
         }
         core.hits &+= hold.figures.pointee.hits.exchange(0, ordering: .relaxed)
         core.misses &+= hold.figures.pointee.misses.exchange(0, ordering: .relaxed)
-        // A cursor may still have its pages: they count no more.
+        // A cursor may still have its pages; they no longer count.
         hold.figures.pointee.pinnedBytes.store(0, ordering: .relaxed)
         hold.figures.pointee.privateBytes.store(0, ordering: .relaxed)
         if idleHolds.count < Self.keptHolds { idleHolds.append(hold) }

@@ -2,10 +2,10 @@
 // A view's hold on pages of the cache, and how long it lasts.
 //
 //   held   pages of the running operation: a stack. An operation that returns no slice releases its pages at its end
-//          (`PageView.letGo`), a cursor takes over those of its path; the rest is released at the next change or at
+//          (`PageView.letGo`), a cursor takes over the pages of its path; the rest is released at the next change or at
 //          the end of the view.
 //   kept   memory of returned values: pages of the cache, pinned, as many as the view may keep
-//          (`KeptPages`, its share of the budget); copies of small values from other pages; long values' pages. They
+//          (`KeptPages`, its share of the budget); copies of small values from other pages; pages of long values. They
 //          live until the view ends or, in a write transaction, until the first value after its next change. A delete
 //          that finds nothing, or an append that is refused, is no change.
 //
@@ -13,15 +13,16 @@
 
 import Synchronization
 
-/// Belongs to its view's thread, but for the figures, which any thread reads. Goes from view to view, with its memory.
+/// Used by its view's thread only, except for the figures, which any thread reads. Passes from view to view, with its
+/// memory.
 final class PageHold: @unchecked Sendable {
     // Sendable: the figures are atomics; all else is touched by the view's thread alone, or under the cache's lock.
 
     var isWriter = false
-    /// Among those in use.
+    /// The hold's index among those in use.
     var place = 0
     let figures: UnsafeMutablePointer<HoldFigures>
-    /// The view's, while no view has this.
+    /// The view's stack of held pages, stored here while no view has this hold.
     var held: HeldPages
     var pages = KeptPages()
     /// Pages that the view kept before the last change.
@@ -33,7 +34,7 @@ final class PageHold: @unchecked Sendable {
     private var chunkSize = 0
     private var chunkUsed = 0
 
-    /// The compressed leaf that the view has opened last, nil before the first, and the number of opened ones.
+    /// The compressed leaf that the view has opened last, nil before the first, and the number of leaves opened.
     private(set) var partial: PartialLeaf?
     var partialReads = 0
 
@@ -54,9 +55,9 @@ final class PageHold: @unchecked Sendable {
         expired.deallocate()
     }
 
-    /// Lets everything that is kept expire. It goes when something is kept next, and the view finds none of it any
-    /// more. Called once a change is made: the change's arguments may be among the kept values, and a change without
-    /// effect leaves the values that were handed out as they are.
+    /// Lets everything that is kept expire: the view finds it no longer, and the next kept value replaces it. Called
+    /// after a change was made, because the change's arguments may be among the kept values, and because a change
+    /// without effect must leave returned values as they are.
     func expire(_ kept: inout KeptPages) {
         isExpired = true
         // Values were kept since the last change, so the formerly expired ones have been dropped.
@@ -69,7 +70,7 @@ final class PageHold: @unchecked Sendable {
         if isExpired { dropAll(cache) }
     }
 
-    /// Lets everything go that it has.
+    /// Releases everything that it has.
     func dropAll(_ cache: PageCache) {
         isExpired = false
         drop(&expired, cache)
@@ -88,7 +89,7 @@ final class PageHold: @unchecked Sendable {
         figures.pointee.copiedBytes.store(0, ordering: .relaxed)
     }
 
-    /// Lets the pages of a table go, and gives back what was granted for them.
+    /// Releases the pages of a table, and gives back the bytes that were granted for them.
     func drop(_ pages: inout KeptPages, _ cache: PageCache) {
         pages.removeAll { letGo($0, cache) }
         if pages.grantedBytes > 0 { cache.giveBack(pages.grantedBytes) }
@@ -100,17 +101,17 @@ final class PageHold: @unchecked Sendable {
         cache.unpin(page)
     }
 
-    /// For the next leaf that is decoded by parts.
+    /// Returns the buffer for the next leaf that is decoded by parts.
     func madePartial() -> PartialLeaf {
         let leaf = partial ?? PartialLeaf()
         partial = leaf
         return leaf
     }
 
-    /// Keeps a private page itself.
+    /// Keeps a private page, without a copy.
     func keep(_ page: CachedPage) { privatePages.append(page) }
 
-    /// A copy of the value.
+    /// Returns a copy of the value.
     func copy(_ value: Bytes) -> Bytes {
         guard value.count > 0, let source = value.baseAddress else { return value }
         if chunkUsed + value.count > chunkSize {
@@ -130,7 +131,7 @@ final class PageHold: @unchecked Sendable {
 
 /// The memory of a stack of held pages.
 struct HeldPages: @unchecked Sendable {
-    // Sendable: belongs to one view; the shared one is never written to.
+    // Sendable: belongs to one view; the shared instance is never written to.
     private var pages: UnsafeMutablePointer<CachedPage>
     private var capacity: Int
 
@@ -162,9 +163,9 @@ struct HeldPages: @unchecked Sendable {
     }
 }
 
-/// Figures of the pages that one view has asked for and holds. One thread writes, any thread reads.
+/// Figures of the pages that one view has asked for and holds. One thread writes them, any thread reads them.
 struct HoldFigures: ~Copyable {
-    /// The figures of all views that hold nothing. Never written to.
+    /// The shared figures of all views that hold nothing. Never written to.
     static nonisolated(unsafe) let none: UnsafeMutablePointer<HoldFigures> = {
         let figures = UnsafeMutablePointer<HoldFigures>.allocate(capacity: 1)
         figures.initialize(to: HoldFigures())
@@ -177,7 +178,7 @@ struct HoldFigures: ~Copyable {
     let copiedBytes = Atomic<Int>(0)
     let privateBytes = Atomic<Int>(0)
 
-    /// A page is held once more, or once less.
+    /// Counts one hold on the page more (`sign` 1) or less (-1).
     @inline(__always)
     func count(_ page: CachedPage, _ sign: Int) {
         let difference = sign &* page.pointee.byteCount

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of sectors that costs memory by what is in it, not by the size of the file: one bit a sector, in pieces of 16
-// MiB of the file. A transaction remembers by it which pages it has written before its commit.
+// A set of sectors whose memory depends on its content, not on the size of the file: one bit a sector, in pieces of 16
+// MiB of the file. A transaction remembers in it which pages it has written before its commit.
 
 struct SectorSet {
     private static let wordsInChunk = 64
@@ -45,7 +45,7 @@ struct SectorSet {
         }
     }
 
-    /// Its sectors, ascending, in runs of no particular length.
+    /// Passes its sectors to `body`, ascending, in runs of no particular length.
     func forEachRun(_ body: (SectorRun) -> Void) {
         for (chunk, words) in chunks.sorted(by: { $0.key < $1.key }) {
             for (word, bits) in words.enumerated() {

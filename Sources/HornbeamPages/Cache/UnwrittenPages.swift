@@ -1,56 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// Committed pages that the file hasn't got yet. A commit has its redo in the journal; its pages are for readers alone
-// until a checkpoint, and as long as no other process reads, for those of this process. So they stay in memory until a
-// checkpoint writes them: a page that is replaced before that never reaches the file at all. A write-back cache, but
-// for pages that are never changed in place: what is written once may be forgotten.
+// Committed pages that are not in the file yet. A commit has its redo in the journal. Its pages matter only to readers
+// until the next checkpoint and, as long as no other process reads, only to readers in this process. So they stay in
+// memory until a checkpoint writes them; a page that is replaced before that never reaches the file. It is a write-back
+// cache for pages that are never changed in place: after a page is written, its copy here can go.
 //
 //   frame ──keep──▶ kept ──write──▶ leaving ──reclaim──▶ free buffer
 //                    └────────remove (the place is free)────▲
 //
-//   kept      found by its number; its verification bit is not set, so readers come by here before they look at the
-//             file. It stays at its address as long as its place is in use: whoever can reach it pins that.
-//   leaving   the file has it, the bit is set, and nobody finds it here. Whoever found it before may still look at it:
-//             the buffer waits until every reader that began before has ended.
+//   kept      found by its number. Its verification bit is not set, so readers look here before they look at the file.
+//             It stays at its address as long as its place is in use, which every reader that can reach it ensures.
+//   leaving   the file has it, the bit is set, and no reader finds it here any more. A reader that found it before may
+//             still use it, so the buffer waits until every reader that began before has ended.
 //
-// Pages must be written before anything but this process may look for them in the file: before a checkpoint reaches
-// them, and before another process is told of their state. Readers find. Any thread may write, also while commits keep
-// and remove pages: `monitor` keeps that apart from what belongs to the writer's turn, which is everything else. It is
-// not held while the file is written: what is on its way there stays until it has arrived (`inFlight`), because its
-// place must be nobody else's before.
+// A page must be written before anything but this process may look for it in the file: before a checkpoint reaches it,
+// and before another process is told of its state. Readers find pages. Any thread may write, also while commits keep
+// and remove pages: `monitor` guards that against everything else, which belongs to the writer's turn. It is not held
+// while the file is written. Pages on their way there (`inFlight`) stay until they have arrived, because their places
+// must not go to other pages before.
 
 import CHornbeamShims
 import Glibc
 import Synchronization
 
-/// A table of sets with eight places each; a set's numbers are one cache line.
+/// A table of sets with eight places each. The numbers of a set are one cache line.
 final class UnwrittenPages: @unchecked Sendable {
-    // Sendable: `numbers` is atomic, a page's address is constant while its number is there, numbers come and go and
-    // what is on its way to the file changes under `monitor`, and the rest is guarded by the writer's turn.
+    // Sendable: `numbers` is atomic; a page's address is constant while its number is there; changes of numbers and of
+    // the pages on their way to the file are under `monitor`; the writer's turn guards the rest.
     private let monitor = Monitor()
     let pageSize: Int
     /// Page numbers by place, 0 if the place is free.
     private let numbers: UnsafeMutablePointer<Atomic<UInt64>>
-    /// Their addresses, by place: constant while the number is there.
+    /// Addresses of the pages, by place: constant while the number is there.
     private let addresses: UnsafeMutablePointer<Atomic<UInt>>
     private let places: Int
     private let setShift: UInt64
-    /// Pages that there are buffers for.
+    /// Number of pages that there are buffers for.
     let capacity: Int
     /// One piece of memory. The system provides its pages when a buffer is first used.
     private let memory: UnsafeMutableRawPointer
-    /// Buffers of it that were in use before.
+    /// Buffers that were in use before.
     @exclusivity(unchecked) private var spare: [UnsafeMutableRawPointer] = []
-    /// Buffers of it from here on were never used.
+    /// The index of the first buffer that was never used.
     @exclusivity(unchecked) private var fresh = 0
     @exclusivity(unchecked) private var leaving: [(page: UnsafeMutableRawPointer, until: UInt64)] = []
     /// Whether a thread is writing, and its pages on their way to the file, in order.
     @exclusivity(unchecked) private var isWriting = false
     @exclusivity(unchecked) private var inFlight: [UInt64] = []
-    /// Pages that are kept. Any thread may ask.
+    /// Number of kept pages. Any thread may ask.
     var count: Int { keptCount.load(ordering: .relaxed) }
     private let keptCount = Atomic<Int>(0)
-    /// The first transaction that kept a page whose writing has not begun, and the first one that kept a page whose
-    /// writing has.
+    /// The first transaction with a kept page whose writing has not begun, and the first one with a kept page whose
+    /// writing has begun.
     @exclusivity(unchecked) private var firstState = UInt64.max
     @exclusivity(unchecked) private var firstListed = UInt64.max
 
@@ -60,12 +60,12 @@ final class UnwrittenPages: @unchecked Sendable {
     /// Maps the memory. Returns nil if `memoryBytes` is too little to be of use, or can't be mapped.
     init?(pageSize: Int, memoryBytes: Int) {
         capacity = memoryBytes / pageSize
-        // At most half full: hardly any set has no place left.
+        // At most half full, so that hardly any set is full.
         var sets = 1
         while sets * Self.ways < 2 * capacity { sets *= 2 }
         places = sets * Self.ways
         guard capacity >= Self.fewest, let memory = hbs_map(-1, capacity * pageSize) else { return nil }
-        // Zeros, which are no numbers; a set on one line.
+        // The zeros are no page numbers. Each set is one cache line.
         guard let table = hbs_map(-1, 2 * places * 8) else {
             munmap(memory, capacity * pageSize)
             return nil
@@ -87,12 +87,12 @@ final class UnwrittenPages: @unchecked Sendable {
 
     // MARK: Reading: any thread
 
-    /// The page, if it is kept: `pageSize` bytes whose checksum is not made yet. The caller has a view of a state that
-    /// reaches it, and has found that its verification bit is not set.
+    /// Returns the page, if it is kept: `pageSize` bytes whose checksum is not made yet. The caller must have a view of
+    /// a state that reaches it, and must have found its verification bit not set.
     @inline(__always)
     func find(_ number: UInt64, birth: UInt64) -> UnsafeRawPointer? {
         guard let page = find(number) else { return nil }
-        // Between two looks it may have been written and another one kept in its place, which is of a later birth.
+        // Between two looks it may have been written, and another one kept in its place. That one has a later birth.
         return UnsafeRawPointer(page).u64(PageLayout.birth) == birth ? UnsafeRawPointer(page) : nil
     }
 
@@ -102,7 +102,7 @@ final class UnwrittenPages: @unchecked Sendable {
         for place in first..<first &+ Self.ways
         // Acquiring: partner of the releasing store in `keep`.
         where numbers[place].load(ordering: .acquiring) == number {
-            // Acquiring as well: another page may have come here since, whose bytes `find` looks at.
+            // Acquiring too: another page may be here by now, whose bytes `find` looks at.
             return UnsafeMutableRawPointer(bitPattern: addresses[place].load(ordering: .acquiring))
         }
         return nil
@@ -116,7 +116,7 @@ final class UnwrittenPages: @unchecked Sendable {
 
     // MARK: Buffers, and what is kept: in the writer's turn
 
-    /// Memory for a page that may be kept; nil if all of it is in use. Goes back by `keep` or `giveBack`.
+    /// Memory for a page that may be kept; nil if all of it is in use. Goes back through `keep` or `giveBack`.
     func takeBuffer() -> UnsafeMutableRawPointer? {
         if let buffer = spare.popLast() { return buffer }
         guard fresh < capacity else { return nil }
@@ -156,14 +156,15 @@ final class UnwrittenPages: @unchecked Sendable {
         return false
     }
 
-    /// The sectors are free: the pages kept for them can't be reached any more. Waits for pages on their way there.
+    /// Removes the pages kept for sectors that are free now: nobody can reach them. Waits for pages on their way to the
+    /// file.
     func remove(_ run: SectorRun) {
         guard count > 0 else { return }
         let sectors = UInt64(pageSize / FileFormat.sectorSize)
         // The run may begin within a place of a node page.
         var number = (run.start + sectors - 1) / sectors * sectors
         while number < run.end {
-            // No other thread adds pages meanwhile, so a page that is not found isn't here.
+            // No other thread adds pages meanwhile, so a page that isn't found isn't here.
             if find(number) != nil { remove(number) }
             number += sectors
         }
@@ -190,17 +191,17 @@ final class UnwrittenPages: @unchecked Sendable {
 
     enum Part {
         case all
-        /// By their births.
+        /// The pages with the older births.
         case olderHalf
     }
 
-    /// Whether there is little room for more.
+    /// Whether there is little room left.
     var isNearlyFull: Bool { count > capacity / 4 * 3 }
 
     /// Writes the kept pages, or a part of them, to their places, in the order of the file. `write` gets adjacent,
-    /// sealed pages, and notes that the file has them. Written pages stay for readers of states up to `newest`, which
-    /// returns the newest visible one: later readers find them in the file, or in `cache`, which saves decrypting them.
-    /// After an error unwritten pages are kept.
+    /// sealed pages, and notes that the file has them. `newest` returns the newest visible state: readers of states up
+    /// to that still find written pages here. Later readers find them in the file, or in `cache`, which saves
+    /// decrypting them. After an error unwritten pages are kept.
     func write(
         _ part: Part, newest: () -> UInt64, cipher: (any PageCipher)?, cache: PageCache? = nil,
         _ write: (UInt64, UnsafeMutableRawBufferPointer) throws(StorageError) -> Void
@@ -233,7 +234,7 @@ final class UnwrittenPages: @unchecked Sendable {
 
     private static var pieceBytes: Int { 1 << 17 }
 
-    /// The pages' numbers in the order of the file, once no other thread writes.
+    /// Waits until no other thread writes. Returns the pages' numbers in the order of the file.
     private func begin(_ part: Part) -> [UInt64] {
         var pages = monitor.locked { () -> [(number: UInt64, birth: UInt64)] in
             while isWriting { monitor.wait() }
@@ -248,7 +249,7 @@ final class UnwrittenPages: @unchecked Sendable {
             }
             return pages
         }
-        // Some may go meanwhile: they aren't found then.
+        // Pages may be removed from now on; `nextPiece` doesn't find these.
         if part == .olderHalf, !pages.isEmpty {
             let median = pages.map(\.birth).sorted()[pages.count / 2]
             pages.removeAll { $0.birth > median }
@@ -256,8 +257,8 @@ final class UnwrittenPages: @unchecked Sendable {
         return pages.map(\.number).sorted()
     }
 
-    /// Copies pages that are adjacent in the file: the originals stay unchanged, because a transaction may be copying
-    /// them. Returns no pages if the next one is gone.
+    /// Copies pages that are adjacent in the file. Works on copies because a transaction may be reading the originals.
+    /// Returns no pages if the next one is gone.
     private func nextPiece(
         of list: [UInt64], from place: inout Int, into staging: UnsafeMutableRawBufferPointer
     ) -> [UInt64] {
@@ -281,14 +282,14 @@ final class UnwrittenPages: @unchecked Sendable {
         }
     }
 
-    /// These pages are on their way to the file: they stay at their addresses.
+    /// Copies pages that are on their way to the file, and so stay at their addresses, to the cache.
     private func copy(_ pages: [UInt64], to cache: PageCache) {
         for number in pages {
             if let page = find(number) { cache.keep(number, Bytes(start: page, count: pageSize)) }
         }
     }
 
-    /// The file has these pages, or nothing is on its way there any more.
+    /// Notes that the file has these pages, or (without pages) that none is on its way there any more.
     private func end(_ written: [UInt64], _ newest: () -> UInt64) {
         monitor.locked {
             let pages = written.compactMap { take($0) }
@@ -318,8 +319,8 @@ final class UnwrittenPages: @unchecked Sendable {
     /// Whether buffers wait for readers to end.
     var isWaiting: Bool { monitor.locked { !leaving.isEmpty } }
 
-    /// No reader has a state before `state` any more, nor will. If nothing is kept then, memory goes back to the
-    /// system, all of it if commits rest. In the writer's turn.
+    /// Frees buffers, knowing that no reader has or will get a state before `state`. If nothing is kept then, memory
+    /// goes back to the system; with `isIdle` all of it. In the writer's turn.
     func reclaim(before state: UInt64, isIdle: Bool = false) {
         monitor.locked {
             leaving.removeAll { page, until in
@@ -332,11 +333,11 @@ final class UnwrittenPages: @unchecked Sendable {
             spare.removeAll()
             fresh = 0
             madvise(memory + staying, capacity * pageSize - staying, MADV_DONTNEED)
-            // Zeros, as at the start: a look-up meanwhile finds that the page isn't here.
+            // Reads as zeros, as at the start: a look-up at this moment finds that the page isn't here.
             if isIdle { madvise(UnsafeMutableRawPointer(numbers), tableBytes, MADV_DONTNEED) }
         }
     }
 
-    /// The next commits need as much.
+    /// Bytes that stay, because the next commits need as many.
     private static var stayingBytes: Int { 1 << 20 }
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // "Verified in this process": one bit a page, by its first sector. The first touch of a page checks all of it and sets
-// the bit; after that the hot path trusts the page's inside, but never its identity: birth, kind and level are compared
-// with what the parent says each time (a hostile parent may name a verified page of another kind).
+// the bit. After that the hot path trusts the page's inside, but never its identity: birth, kind and level are compared
+// with the parent's statement each time (a hostile parent may name a verified page of another kind).
 //
-// A store that isn't mapped has no bits: what the page cache holds was verified when it was read.
+// A store that isn't mapped has no bits: pages in the page cache were verified when they were read.
 //
-// Stale reads are harmless: a reader that misses a bit just set verifies once more. A bit is cleared (by the writer)
-// only for sectors that no snapshot reaches. A reader beside a writer in another process is not told when sectors
-// become free: it remembers the birth of each page that it verified, and goes by no bits.
+// Stale reads are harmless: a reader that misses a bit just set verifies once more. The writer clears a bit only for
+// sectors that no snapshot reaches. A reader beside a writer in another process is not told when sectors become free,
+// so it uses no bits, but remembers the birth of each page that it verified.
 
 import Glibc
 import Synchronization
 
-/// Verifies pages, in the mapping or as they are read. Any thread.
+/// Verifies pages, in the mapping or as they are read. Any thread may use it.
 final class Verification: Sendable {
     let file: any StoreFile
     /// Nil if pages are read into memory.
@@ -21,24 +21,24 @@ final class Verification: Sendable {
     /// The keys of an encrypted store, as it was opened, and its cipher.
     let keys: StoreKeys?
     let cipher: (any PageCipher)?
-    /// Bytes that each page leaves empty for it.
+    /// Number of bytes that each page leaves empty for the cipher.
     var reserve: Int { PageSeal.reserve(cipher) }
     private let bitmap: Mapping?
     /// Whether any compressed leaf was ever marked.
     private let hasLeaves = Atomic(false)
     private let births: RememberedBirths?
     private let structure: StructureCheck
-    /// Pages that the file hasn't got yet; nil where every page is written at once: without a mapping, unless pages are
-    /// encrypted, which would be read and decrypted again right after the commit.
+    /// Pages that are not in the file yet. Nil in a store that writes every page at once: a store without a mapping,
+    /// unless it is encrypted, because encrypted pages would be read and decrypted again right after the commit.
     let unwritten: UnwrittenPages?
-    /// Whether the store is this process's memory, mapped like a file: a raw node was never anywhere else, so it has no
-    /// checksum. (Compressed pages, and long values, which are read by parts, always have theirs.)
+    /// Whether the store is memory of this process, mapped like a file. A raw node was never anywhere else, so it has
+    /// no checksum. (Compressed pages, and long values, which are read by parts, always have checksums.)
     let isMemory: Bool
     /// Sectors in which no page of a tree can be.
     let foreign = ForeignSectors()
-    /// Taken while a page in the mapping is verified, by its number.
+    /// Locks for verifying a page in the mapping, chosen by its number.
     private let turns = (0..<64).map { (_) in Turn() }
-    /// Sectors of the file, for range checks. Shrinks only where no snapshot has pages.
+    /// Sectors of the file, for range checks. Gets smaller only where no snapshot has pages.
     private let fileSectors = Atomic<UInt64>(0)
 
     /// `remembersBirths`: another process may write the file.
@@ -70,11 +70,11 @@ final class Verification: Sendable {
 
     deinit { mapping?.setVerifiedBits(nil) }
 
-    /// Bits by sector number, in zeroed memory; `Atomic<UInt64>` is laid out as its value. Nil without a mapping.
+    /// Bits by sector number, in zeroed memory; `Atomic<UInt64>` has the layout of its value. Nil without a mapping.
     var words: UnsafeMutablePointer<Atomic<UInt64>>? { bitmap?.base.assumingMemoryBound(to: Atomic<UInt64>.self) }
-    /// Sectors that have a bit.
+    /// Number of sectors that have a bit.
     var capacity: UInt64 { UInt64((mapping?.capacity ?? 0) / FileFormat.sectorSize) }
-    /// Sectors whose bit alone may be gone by.
+    /// Number of sectors for which the bit alone decides.
     var directCapacity: UInt64 { births == nil ? capacity : 0 }
 
     var sectorCount: UInt64 { fileSectors.load(ordering: .acquiring) }
@@ -92,13 +92,13 @@ final class Verification: Sendable {
 
     private func mark(_ expected: Expectation) {
         guard let births else { return mark(expected.number) }
-        // The birth of a space page is a checkpoint's number and could be taken for a transaction's.
+        // The birth of a space page is a checkpoint's number, which could be mistaken for a transaction's.
         if expected.kind != .spaceMap, expected.kind != .spaceDirectory {
             births.remember(expected.birth, of: expected.number)
         }
     }
 
-    /// No page counts as verified any more, and none is kept: for another life of the file, which may have given other
+    /// Forgets which pages are verified, and all cached pages. For another life of the file, which may have given other
     /// pages the same numbers and births.
     func forgetBirths() {
         births?.forgetAll()
@@ -111,7 +111,8 @@ final class Verification: Sendable {
         }
     }
 
-    /// Whether the compressed leaf that is stored there was verified, content included: it may be decoded by parts.
+    /// Whether the compressed leaf that is stored there was verified with its content, so that it may be decoded by
+    /// parts.
     func isVerifiedLeaf(_ number: UInt64) -> Bool {
         guard births == nil, let words, number < capacity else { return false }
         return words[leafWord(of: number)].load(ordering: .acquiring) >> (number & 63) & 1 == 1
@@ -123,22 +124,23 @@ final class Verification: Sendable {
         words[leafWord(of: number)].bitwiseOr(1 << (number & 63), ordering: .releasing)
     }
 
-    /// Bits of their own behind the others: a page that a node's parent names must not pass for a raw one by them.
+    /// The first word of the bits of compressed leaves, which follow the others: a compressed leaf must not pass for a
+    /// raw page.
     private func leafWord(of number: UInt64) -> Int { Int(capacity >> 6) + Int(number >> 6) }
 
-    /// For a page whose bytes this process made and has just written.
+    /// Marks a page that this process made and has just written.
     func mark(_ number: UInt64) {
         words?[Int(number >> 6)].bitwiseOr(1 << (number & 63), ordering: .releasing)
     }
 
-    /// The sectors become free: a later page there is verified anew.
+    /// Forgets pages in sectors that become free, so that a later page there is verified anew.
     func clear(_ run: SectorRun) {
-        // Before the cache: pages on their way to the file go there.
+        // Before the cache, because pages on their way to the file go there.
         unmark(run)
         cache.remove(run)
     }
 
-    /// Nothing there counts as verified any more.
+    /// Marks pages in these sectors as not verified.
     func unmark(_ run: SectorRun) {
         unwritten?.remove(run)
         guard let words else { return }
@@ -167,14 +169,14 @@ final class Verification: Sendable {
         var kind: PageKind
         var level: UInt8
         var sectors: UInt32
-        /// The leaf of a compressed tree: as large as its parent says, and compressed if its own flag says so.
+        /// The leaf of a compressed tree. Its parent states its size, its own flag says whether it is compressed.
         var isCompressible = false
 
         var byteOffset: UInt64 { number << FileFormat.sectorShift }
         var byteCount: Int { Int(sectors) * FileFormat.sectorSize }
     }
 
-    /// Checks identity, and on the first touch everything. Returns the page's bytes in `mapping`.
+    /// Checks the page's identity and, on the first touch, everything. Returns the page's bytes in `mapping`.
     func page(_ expected: Expectation, in mapping: Mapping, newestBirth: UInt64) throws(StorageError) -> Bytes {
         try mapping.checkIsWhole()
         try checkIsInFile(expected)
@@ -188,7 +190,7 @@ final class Verification: Sendable {
         do throws(StorageError) {
             try Self.checkIdentity(PageHeader(reading: start), expected)
         } catch {
-            // It may have been lost at this very look.
+            // The mapping may have been lost at this very look.
             try mapping.checkIsWhole()
             throw error
         }
@@ -199,8 +201,8 @@ final class Verification: Sendable {
         let mutex = Mutex(())
     }
 
-    /// Checks everything, unless another thread does so first, and notes it. One thread at a time: only one thread may
-    /// watch bytes, or zeros in place of an unreadable sector would be reported to one watcher alone.
+    /// Checks everything, unless another thread does so first, and notes that. One thread at a time may watch the page,
+    /// because zeros in place of an unreadable sector would be reported to one watcher alone.
     private func verify(
         _ page: Bytes, _ start: UnsafeRawPointer, _ expected: Expectation, in mapping: Mapping
     ) throws(StorageError) {
@@ -212,7 +214,7 @@ final class Verification: Sendable {
             do throws(StorageError) {
                 try checkContent(page, start, expected)
             } catch {
-                // The error that the page can't be read takes precedence over the check of its zeros.
+                // If the page can't be read, that error comes before the result of checking its zeros.
                 try mapping.endWatch(page)
                 throw error
             }
@@ -221,7 +223,7 @@ final class Verification: Sendable {
         }
     }
 
-    /// Checks that the page can be there at all: to be asked before memory is taken for it.
+    /// Checks that the page can be there at all. Called before memory is taken for it.
     func checkPlace(_ expected: Expectation, newestBirth: UInt64) throws(StorageError) {
         try checkIsInFile(expected)
         try checkBirth(expected, newestBirth)
@@ -237,9 +239,9 @@ final class Verification: Sendable {
         if let start = buffer.baseAddress { try checkContent(Bytes(buffer), UnsafeRawPointer(start), expected) }
     }
 
-    /// Checksum, identity and structure, whether or not the page was verified before. The bytes live as long as `body`;
-    /// they are read by a call: others may trust the page where it is mapped, and a sector that can't be read is an
-    /// error of this page alone.
+    /// Checks checksum, identity and structure of a page, whether or not it was verified before. The bytes are valid
+    /// until `body` returns. They are read with a system call: other threads may trust the page where it is mapped, and
+    /// an unreadable sector must be an error of this page alone.
     func withWhole<Result>(
         _ expected: Expectation, _ body: (Bytes) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
@@ -253,7 +255,7 @@ final class Verification: Sendable {
         return try body(Bytes(buffer))
     }
 
-    /// The structure's fault of a node page that the writer is about to publish, or nil.
+    /// The fault in the structure of a node page that the writer is about to publish, or nil.
     func structureProblem(_ page: Bytes, _ kind: PageKind) -> String? { structure(page, kind) }
 
     func checkIsInFile(_ expected: Expectation) throws(StorageError) {
@@ -288,19 +290,19 @@ final class Verification: Sendable {
         switch expected.kind {
         case .leaf, .branch: try checkStructure(page, expected)
         case .longValue:
-            // Its blocks were authenticated.
+            // The blocks were authenticated.
             if cipher != nil { return }
             if let problem = LongPage.problem(page, number: expected.number) { throw Self.corrupt(expected, problem) }
         case .spaceMap, .spaceDirectory: break
         }
     }
 
-    /// The inside of a raw node page.
+    /// Checks the inside of a raw node page.
     func checkStructure(_ page: Bytes, _ expected: Expectation) throws(StorageError) {
         if let problem = structure(page, expected.kind) { throw Self.corrupt(expected, problem) }
     }
 
-    /// Checksum and identity: all that can be said of a page as it is stored.
+    /// Checks checksum and identity: all that can be checked of a page as it is stored.
     @discardableResult
     private func checkStored(
         _ page: Bytes, _ start: UnsafeRawPointer, _ expected: Expectation
@@ -325,7 +327,7 @@ final class Verification: Sendable {
         try decode(page, expected, into: raw)
     }
 
-    /// Fills `raw` with the leaf that the stored page holds, its structure checked.
+    /// Fills `raw` with the leaf that the stored page holds, and checks its structure.
     func decode(
         _ page: Bytes, _ expected: Expectation, into raw: UnsafeMutableRawBufferPointer
     ) throws(StorageError) {
@@ -334,9 +336,9 @@ final class Verification: Sendable {
         }
     }
 
-    /// The page as it is stored, its checksum and identity checked, and whether it is compressed. The bytes live as
-    /// long as `body`; they are read by a call, so that what is decoded is what was checked, and a sector that can't be
-    /// read is an error of this page alone.
+    /// Passes the page as it is stored to `body`, and whether it is compressed. Checks its checksum and identity. The
+    /// bytes are valid until `body` returns. They are read with a system call, so that the bytes that are decoded are
+    /// those that were checked, and an unreadable sector is an error of this page alone.
     func withStored<Result>(
         _ expected: Expectation, _ body: (Bytes, Bool) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
@@ -350,7 +352,7 @@ final class Verification: Sendable {
         return try body(page, header.flags != 0)
     }
 
-    /// Fills `buffer` with the page, decrypted in an encrypted store. Reads by a call, mapped or not.
+    /// Fills `buffer` with the page, decrypted in an encrypted store. Reads with a system call, mapped or not.
     private func readStored(
         _ expected: Expectation, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StorageError) {
@@ -359,7 +361,7 @@ final class Verification: Sendable {
         try open(buffer, expected)
     }
 
-    /// Decrypts a page that was read. Its checksum says nothing that authentication doesn't.
+    /// Decrypts a page that was read. Its checksum needs no check, because authentication detects more.
     private func open(_ page: UnsafeMutableRawBufferPointer, _ expected: Expectation) throws(StorageError) {
         guard let cipher else { return }
         try Self.checkIdentity(page, expected)
@@ -368,12 +370,12 @@ final class Verification: Sendable {
         }
     }
 
-    /// Copies a page of a snapshot that the file hasn't got yet, as it will be written; false if the file has it.
+    /// Copies a page of a snapshot that is not in the file yet, in its final form. Returns false if the file has it.
     private func copyUnwritten(_ expected: Expectation, into buffer: UnsafeMutableRawBufferPointer) -> Bool {
         guard let unwritten, !isVerified(expected.number), buffer.count == unwritten.pageSize,
             let page = unwritten.find(expected.number, birth: expected.birth)
         else { return false }
-        // But for the checksum: the writer may be making it.
+        // Without the checksum, which the writer may be computing.
         let rest = PageLayout.checksum + 8
         let copy = UnsafeMutableRawBufferPointer(rebasing: buffer[rest...])
         copy.copyMemory(from: Bytes(start: page + rest, count: copy.count))
@@ -381,7 +383,8 @@ final class Verification: Sendable {
         return true
     }
 
-    /// Reads what may be mapped, too. In a mapped store a file that was cut short is a read error, however it shows.
+    /// Reads bytes with a system call, even if they are mapped. In a mapped store a file that was cut short is a read
+    /// error, however it shows.
     func readByCall(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) {
         do throws(StorageError) {
             try file.read(into: buffer, at: offset)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A leaf compressed in blocks. What a search looks at first, the raw page's start and end, is stored as it is; what
-// lies between is divided in blocks, each of which is decoded by itself, but for the first: that is the dictionary of
-// the others, so that all together are as small as one piece would be. (Dictionaries for small blocks: Collet, LZ4;
-// the same as in Zstandard and RocksDB.)
+// A leaf compressed in blocks. The parts that a search reads first, the raw page's start and end, are stored as they
+// are. The part between is divided in blocks, each of which is decoded by itself with the first block as its
+// dictionary. So all blocks together are as small as one piece would be. (Dictionaries for small blocks: Collet, LZ4;
+// also in Zstandard and RocksDB.)
 //
 //   offset size
 //        0   24  page header: flag 1 set, the size that of the stored page
@@ -11,10 +11,10 @@
 //       30    2  bytes of the raw page from byte 24 on that are stored as they are: its head
 //       32    2  bytes of the raw page's end that are stored as they are: its tail
 //       34    2  zero
-//       36    4  of each block: its size u16 in the raw page, and as it is stored u16; if they are equal, as it is
+//       36    4  of each block: its size u16 in the raw page, and its stored size u16; if equal, it is not compressed
 //                then head, tail, blocks; zeros up to the sector's end
 //
-// The blocks lie side by side in the raw page, and end where its tail begins. What is between head and blocks is zero.
+// The blocks lie side by side in the raw page, and end where its tail begins. The gap between head and blocks is zero.
 
 /// The division of a raw leaf into parts.
 package struct LeafParts {
@@ -36,13 +36,13 @@ package struct LeafParts {
         UnsafeMutableRawBufferPointer(rebasing: leaf[headEnd..<end]).initializeMemory(as: UInt8.self, repeating: 0)
     }
 
-    /// Sizes of the first block, which is the dictionary, and of the others, unless an entry alone is larger.
+    /// Sizes of the first block, which is the dictionary, and of the others. A larger entry makes its block larger.
     package static var dictionarySize: Int { 2048 }
     package static var blockSize: Int { 4096 }
 }
 
-/// The bytes of a stored page whose sizes are right: nothing is read or written outside of it or of the raw page, with
-/// any bytes in the blocks. Valid as long as these bytes.
+/// A stored page whose sizes were checked: with any bytes in the blocks, nothing is read or written outside of it or of
+/// the raw page. Valid as long as the page's bytes.
 struct BlockPage {
     private let stored: UnsafeRawPointer
     private let storedCount: Int

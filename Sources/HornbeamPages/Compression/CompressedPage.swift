@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A leaf as a compressed tree stores it. Its page pointer says in how many sectors, so that it takes no more than it
-// needs; a leaf that doesn't save a sector is stored as it is. Compressed it is in blocks (`BlockPage`), so that one
-// value costs one of them. Older files have leaves in one piece, which are read and no longer made:
+// A leaf as a compressed tree stores it. Its page pointer states its number of sectors, so that it takes only as many
+// as it needs. A leaf that doesn't save a sector is stored as it is. Compressed leaves are in blocks (`BlockPage`), so
+// that reading one value decodes one or two of them. Older files have leaves compressed in one piece, which are read
+// but no longer made:
 //
 //   offset size
 //        0   24  page header: flag 0 set, the size that of the stored page
@@ -12,9 +13,9 @@
 /// A page number together with the sectors of a compressed tree's leaf.
 @usableFromInline
 package enum PagePointer {
-    /// The bits above hold the sectors; 0 for a node page.
+    /// The bits from this one up hold the number of sectors; 0 for a node page.
     @inlinable static var shift: UInt64 { 48 }
-    /// In place of the sectors: the leaf has no place yet.
+    /// Stands in place of the number of sectors while the leaf has no place.
     @inlinable static var unplaced: UInt64 { 0xFFFF }
 
     package static func make(_ number: UInt64, sectors: UInt32) -> UInt64 { number | UInt64(sectors) << shift }
@@ -26,15 +27,15 @@ package enum PagePointer {
     @inlinable package static func sectors(_ pointer: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: pointer >> shift) }
     @inlinable package static func isUnplaced(_ pointer: UInt64) -> Bool { pointer >> shift == unplaced }
 
-    /// Whether a page in the file may refer to a page by it; only a reference to a leaf may give a size. Pointers of
-    /// leaves without a place never leave memory.
+    /// Whether a page in the file may use this pointer. Only a pointer to a leaf may give a size. Pointers to leaves
+    /// without a place never leave memory.
     package static func isStored(_ pointer: UInt64, isLeaf: Bool) -> Bool {
         number(pointer) != 0 && sectors(pointer) <= (isLeaf ? CompressedPage.maximumSectors : 0)
     }
 }
 
 enum CompressedPage {
-    /// In both layouts.
+    /// The offset of the raw page's size in both layouts.
     static let rawSize = 24
     private static let blockSize = 28
     private static let block = 32
@@ -42,12 +43,12 @@ enum CompressedPage {
     /// Size of a new leaf, raw. Half the size costs a fifth more space. Twice the size costs twice the work of each
     /// change.
     static var leafSize: Int { 32_768 }
-    /// Largest stored leaf in sectors: that of the largest node, raw.
+    /// Sectors of the largest stored leaf, which has the size of the largest raw node.
     static var maximumSectors: UInt32 { UInt32(FileFormat.maximumPageSize / FileFormat.sectorSize) }
 
     static func isCompressed(flags: UInt16) -> Bool { flags == PageLayout.compressed || flags == PageLayout.inBlocks }
 
-    /// The size of the raw page that a stored one says it holds; nil if it can't.
+    /// The size of the raw page as the stored page states it; nil if that size is impossible.
     static func rawSize(of stored: Bytes) -> Int? {
         guard let start = stored.baseAddress, stored.count >= FileFormat.sectorSize else { return nil }
         let size = Int(start.u32(rawSize))
@@ -77,7 +78,7 @@ enum CompressedPage {
         return nil
     }
 
-    /// The raw page's header: the stored one, but for flags and size.
+    /// Writes the raw page's header: the stored one with other flags and another size.
     static func fillHeader(of page: UnsafeMutableRawBufferPointer, from stored: UnsafeRawPointer) {
         guard let target = page.baseAddress else { return }
         target.copyMemory(from: stored, byteCount: PageLayout.headerSize)

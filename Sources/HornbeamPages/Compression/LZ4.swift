@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one compression of the format: LZ4 blocks. Decoding trusts nothing: it reads and writes within its bounds for any
-// bytes, and is right only when it fills its target exactly.
+// The only compression of the format: LZ4 blocks. Decoding trusts nothing: it stays within its bounds whatever the
+// bytes are, and succeeds only if it fills its target exactly.
 
 import CLZ4
 
 enum LZ4 {
-    /// Decodes a block. Returns whether `source` was a block of exactly the target's size. `dictionary` is the one that
-    /// it was made with.
+    /// Decodes a block. Returns whether `source` was a block of exactly the target's size. `dictionary` must be the one
+    /// that the block was made with.
     static func decompress(
         _ source: Bytes, into target: UnsafeMutableRawBufferPointer, dictionary: Bytes = Bytes(start: nil, count: 0)
     ) -> Bool {
@@ -20,16 +20,16 @@ enum LZ4 {
     }
 }
 
-/// The state of an encoder, which is too large to be made anew for each block.
+/// The state of an encoder, which is too large to be allocated for each block.
 final class LZ4Encoder {
     private let stream: UnsafeMutablePointer<LZ4_stream_t>
     /// The state of a stream that has just read the dictionary.
     private let prepared: UnsafeMutablePointer<LZ4_stream_t>
-    /// The dictionary, and room for a block behind it: LZ4 is fastest where they are side by side.
+    /// The dictionary, and room for a block behind it: LZ4 is fastest if they are side by side.
     private let window: UnsafeMutableRawBufferPointer
     private var dictionarySize = 0
 
-    /// `capacity`: of a dictionary and a block together, in bytes.
+    /// `capacity`: bytes of a dictionary and a block together.
     init(capacity: Int) {
         stream = .allocate(capacity: 1)
         prepared = .allocate(capacity: 1)
@@ -44,14 +44,14 @@ final class LZ4Encoder {
         window.deallocate()
     }
 
-    /// The dictionary of the blocks that follow; an empty one is none.
+    /// Sets the dictionary of the blocks that follow. An empty one means no dictionary.
     func use(_ dictionary: Bytes) {
         window.copyMemory(from: dictionary)
         dictionarySize = dictionary.count
         LZ4_loadDict(prepared, window.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(dictionarySize))
     }
 
-    /// The compressed size; nil if it would be more than `target` holds.
+    /// Returns the compressed size, or nil if that is more than `target` holds.
     func compress(_ source: Bytes, into target: UnsafeMutableRawBufferPointer) -> Int? {
         guard let start = window.baseAddress, let to = target.baseAddress,
             let count = Int32(exactly: source.count), let room = Int32(exactly: target.count)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the stored form of a compressed tree's leaf (`BlockPage`). Blocks that are in the leaf's former version are
-// taken over as they are: a transaction that changes one entry of a leaf encodes one block of it.
+// Makes the stored form of a compressed tree's leaf (`BlockPage`). Blocks that the leaf's former version has too are
+// copied: a transaction that changes one entry of a leaf encodes one block of it.
 
-/// Reuses its memory; one leaf at a time.
+/// Reuses its memory. Encodes one leaf at a time.
 final class LeafEncoder {
     private let encoder = LZ4Encoder(capacity: FileFormat.maximumPageSize)
-    /// For the stored page, and for a block of the former one.
+    /// Memory for the stored page, and for a block of the former one.
     private let target: UnsafeMutableRawBufferPointer
     private let formerBlock: UnsafeMutableRawBufferPointer
     /// Bytes at the end of a stored page that stay zero.
@@ -22,8 +22,8 @@ final class LeafEncoder {
         formerBlock.deallocate()
     }
 
-    /// Hands out the page as a compressed tree stores it, but for the checksum: compressed, or itself if that saves no
-    /// sector. `former`: the stored form of the leaf that this one came of.
+    /// Passes the page in its stored form, without a checksum, to `body`: compressed, or as it is if compression saves
+    /// no sector. `former`: the stored form of the leaf's former version.
     func withStored<Result, Failure: Error>(
         _ page: UnsafeMutableRawBufferPointer, _ parts: LeafParts, former: Bytes? = nil,
         _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
@@ -40,7 +40,7 @@ final class LeafEncoder {
         return try body(UnsafeMutableRawBufferPointer(rebasing: target[..<size]))
     }
 
-    /// Writes everything after the header. Returns the end, or nil if that saves no sector, or the page can't be
+    /// Writes everything after the header. Returns the end, or nil if that saves no sector, or if the page can't be
     /// divided in this way.
     private func fill(_ page: Bytes, _ parts: LeafParts, _ former: BlockPage?) -> Int? {
         let count = parts.blocks.count
@@ -72,7 +72,7 @@ final class LeafEncoder {
         var raw = firstBlock
         for (index, size) in parts.blocks.enumerated() {
             let block = Bytes(rebasing: page[raw..<raw + size])
-            // The first block, the dictionary of the others, has none itself.
+            // The first block is the dictionary of the others, and has none itself.
             let dictionary = index == 0 ? Bytes(rebasing: dictionary[..<0]) : dictionary
             let room = UnsafeMutableRawBufferPointer(rebasing: target[place..<limit])
             let stored: Int
@@ -84,7 +84,7 @@ final class LeafEncoder {
             } else {
                 if !isPrepared { encoder.use(dictionary) }
                 isPrepared = index > 0
-                // With another dictionary the former leaf's blocks are of no use.
+                // The former leaf's blocks were made with another dictionary, so they can't be used.
                 if index == 0 { former = nil }
                 guard let size = encode(block, into: room) else { return nil }
                 stored = size
@@ -97,7 +97,8 @@ final class LeafEncoder {
         return place
     }
 
-    /// Returns the stored size: that of the compressed block, or of the raw one if that is no larger. Nil without room.
+    /// Returns the stored size: that of the compressed block, or of the raw one if it is no larger. Returns nil if
+    /// there is no room.
     private func encode(_ block: Bytes, into room: UnsafeMutableRawBufferPointer) -> Int? {
         let bounded = UnsafeMutableRawBufferPointer(rebasing: room[..<min(room.count, block.count - 1)])
         if let size = encoder.compress(block, into: bounded) { return size }
@@ -106,7 +107,7 @@ final class LeafEncoder {
         return block.count
     }
 
-    /// Copies the block from the former leaf if it is one of these candidates there: the copy is decoded and compared.
+    /// Copies the block from the former leaf if one of the candidates equals it: the copy is decoded and compared.
     private func take(
         _ block: Bytes, from former: BlockPage, _ candidates: Range<Int>, _ dictionary: Bytes,
         into room: UnsafeMutableRawBufferPointer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compressed leaf of which only the blocks that were asked for are decoded: how one value costs one block.
+// A compressed leaf of which only the requested blocks are decoded, so that one value costs one block.
 
-/// Belongs to one view. One leaf at a time; decoded parts are valid until the next one is opened.
+/// Belongs to one view. Holds one leaf at a time; its decoded parts are valid until the next one is opened.
 package final class PartialLeaf {
     private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private var page = UnsafeMutableRawBufferPointer(start: nil, count: 0)
@@ -13,13 +13,13 @@ package final class PartialLeaf {
 
     deinit { memory.deallocate() }
 
-    /// The raw page: up to `headEnd`, and the last `tailSize` bytes; between them what `load` has brought. The rest is
-    /// undefined.
+    /// The raw page: the bytes up to `headEnd`, the last `tailSize` bytes, and those between that `load` has decoded.
+    /// The rest is undefined.
     package var bytes: Bytes { Bytes(page) }
     package var headEnd: Int { blocks?.headEnd ?? 0 }
     package var tailSize: Int { blocks?.tailSize ?? 0 }
 
-    /// False if the stored page is not one in blocks whose sizes are right.
+    /// Returns false unless the stored page is in blocks and its sizes are right.
     func open(_ stored: Bytes, pointer: UInt64, birth: UInt64) -> Bool {
         if pointer == self.pointer, birth == self.birth, blocks != nil { return true }
         blocks = nil
@@ -37,11 +37,11 @@ package final class PartialLeaf {
         return true
     }
 
-    /// The stored page may go.
+    /// Forgets the stored page, which may go.
     func close() { blocks = nil }
 
-    /// Decodes the blocks that hold these bytes of the raw page. False if they are not all in blocks, or one can't be
-    /// decoded.
+    /// Decodes the blocks that hold these bytes of the raw page. Returns false if some are in no block, or a block
+    /// can't be decoded.
     package func load(_ range: Range<Int>) -> Bool {
         guard let blocks, range.upperBound <= page.count, let first = blocks.index(of: range.lowerBound),
             let last = blocks.index(of: range.upperBound - 1), first <= last

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaves of compressed trees that the open transaction has made or changed. How large they will be is known only when
-// they are compressed, so they have no place in the file until then: their page pointers are serial numbers in memory.
+// Leaves of compressed trees that the open transaction has made or changed. Their sizes are known only once they are
+// compressed, so they have no place in the file until then: their page pointers are serial numbers in memory.
 
 /// Raw leaves by serial number. Addresses are stable until `free` or `removeAll`.
 final class UnplacedLeaves {
     private struct Leaf {
-        /// The leaf's bytes, nil once it was freed or has its place in the file.
+        /// The leaf's bytes; nil once it was freed or has its place in the file.
         var bytes: UnsafeMutableRawPointer?
         var byteCount: Int
-        /// The stored form, in the mapping, of the committed leaf that it is a version of.
+        /// The stored form, in the mapping, of the committed leaf that this one replaces.
         var former: Bytes?
     }
 
@@ -24,13 +24,13 @@ final class UnplacedLeaves {
 
     private let reserve: Int
 
-    /// `reserve`: bytes at the end of stored leaves that stay zero.
+    /// `reserve`: number of bytes at the end of stored leaves that stay zero.
     init(keptBound: Int, reserve: Int) {
         self.keptBound = keptBound
         self.reserve = reserve
     }
 
-    /// Bytes of memory that it keeps from one transaction to the next.
+    /// Bytes of memory that stay from one transaction to the next.
     var keptBytes: Int { spare.count * CompressedPage.leafSize }
 
     deinit {
@@ -38,14 +38,14 @@ final class UnplacedLeaves {
         for bytes in spare { bytes.deallocate() }
     }
 
-    /// The leaf of a pointer.
+    /// Returns the leaf of a pointer.
     func find(_ pointer: UInt64) -> UnsafeMutableRawBufferPointer? {
         let serial = Int(PagePointer.number(pointer))
         guard serial < leaves.count, let bytes = leaves[serial].bytes else { return nil }
         return UnsafeMutableRawBufferPointer(start: bytes, count: leaves[serial].byteCount)
     }
 
-    /// Hands out the leaf of a pointer as the tree stores it, but for the checksum.
+    /// Passes the leaf of a pointer to `body` as the tree stores it, without a checksum.
     func withStored<Result>(
         _ pointer: UInt64, _ parts: LeafParts,
         _ body: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Result

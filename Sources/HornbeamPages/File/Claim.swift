@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims a file for a store. No other store of this process may have the file, and for writing, no store of another
-// process may be writing it. Waits as long as it was asked to, but not at all for processes that have died.
+// Claims a file for a store. No other store of this process may have the file, and if it is opened for writing, no
+// store of another process may be writing it. Waits as long as the options say, but not at all for processes that have
+// died.
 
 import Glibc
 
-/// A place in the register of this process and the locks against others.
+/// A place in the register of this process, and the locks against other processes.
 struct Claim {
     let locks: FileLocks
     /// The place in the register, nil in a second opening by the store that already has it.
     let place: OpenFile?
 
-    /// Longest wait for the gate. No process holds it for more than the time of reading a journal.
+    /// Longest wait for the gate. A process holds it no longer than it takes to read a journal.
     static var gateMilliseconds: Int { 10_000 }
 
     /// Waits as `options` say, then throws `.busy`.
@@ -26,7 +27,7 @@ struct Claim {
         place = taken
     }
 
-    /// For a second opening by the store that has the place.
+    /// A second opening by the store that has the place already.
     init(locks: FileLocks, path: String, options: StoreOptions) throws(StorageError) {
         try Self.wait(path, options) { () throws(StorageError) in try Self.takeWriter(locks, path) }
         self.locks = locks
@@ -48,7 +49,7 @@ struct Claim {
         }
     }
 
-    /// The writer's lock, and with it the gate: it stays closed until readers can use the shared root.
+    /// Takes the writer's lock, and with it the gate, which stays closed until readers can use the shared root.
     private static func takeWriter(_ locks: FileLocks, _ path: String) throws(StorageError) -> Bool {
         guard try !locks.isWritten() else { return false }
         try closeGate(locks, .exclusive, path)

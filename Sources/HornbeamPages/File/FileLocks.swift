@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells who else has the file open, by locks on single bytes far beyond any byte of the file. The kernel releases the
-// locks when their process dies, however it dies, so a dead process can't block anybody.
+// Tells which other stores have the file open, by locks on single bytes far beyond any byte of the file. The kernel
+// releases the locks when their process dies, however it dies, so a dead process can't block anybody.
 //
 //   offset                  held
-//   2^61          gate      for a moment by whoever finds out whether a writer lives: shared by readers, exclusive by
-//                           a writer until its life has begun
+//   2^61          gate      for a moment by a process that finds out whether a writer lives: shared by readers,
+//                           exclusive by a writer until its life has begun
 //   2^61 + 1      writer    exclusive by the one store that may write, as long as it is open
 //   2^61 + 2      attendance    shared by every store that has the file open for reading, from before it looks for
 //                           the newest state
 //   2^61 + 3      arrears   exclusive by the writer while there is a durable commit that it hasn't told: it doesn't
-//                           write for others what nobody else reads
+//                           write for others while no other process reads
 //   2^61 + 2^60   life      exclusive by the writer, once it may change the file: a random byte of 2^60, which names
-//     + life                its life, so that readers know whether the shared root is its word or a former one's
+//     + life                its life, so that readers know whether the shared root is from it or from a former writer
 //   2^62 + t      reader    shared by every store in another process with a snapshot of transaction t
 //
-// A reader's pin is the lock itself: it needs no right to write, no slot, and there is no limit on their number.
-// All are open-file-description locks on a description of their own: the mapping keeps the file's first description
-// alive, and a forked child keeps whatever it inherited (see fork.c).
+// A reader's pin is the lock itself: it needs no right to write and no slot, and there is no limit on the number of
+// pins. All locks are open-file-description locks on a description of their own: the mapping keeps the file's first
+// description alive, and a forked child keeps all that it inherited (see fork.c).
 
 import CHornbeamShims
 import Glibc
 
-/// The system's calls, so that tests can put others in their place. Both answer 0 or an errno. A count of 0 in `set`
-/// means: to the greatest offset.
+/// The system's calls, so that tests can replace them. Both return 0 or an errno. A count of 0 in `set` means: to the
+/// greatest offset.
 package struct LockCalls: Sendable {
     package enum Mode: Int32, Sendable { case none, shared, exclusive }
 
@@ -52,19 +52,19 @@ package final class FileLocks: Neighbours {
 
     static var gate: UInt64 { 1 << 61 }
     static var writer: UInt64 { gate + 1 }
-    /// A life is less than this.
+    /// Numbers of lives are less than this.
     static var lives: UInt64 { 1 << 60 }
     private static var attendance: UInt64 { gate + 2 }
     private static var arrears: UInt64 { gate + 3 }
     private static var firstLife: UInt64 { gate + lives }
-    /// The first reader's byte: that of transaction 0.
+    /// The first reader's byte, which stands for transaction 0.
     package static var readers: UInt64 { 1 << 62 }
 
-    /// Takes a second open file description of the file behind `descriptor`.
+    /// Opens a second file description of the file behind `descriptor`.
     init(of descriptor: Int32, path: String, canWrite: Bool, calls: LockCalls) throws(StorageError) {
         let mode = canWrite ? O_RDWR : O_RDONLY
         var own = Self.open(path, mode, as: descriptor) ?? hbs_reopen(descriptor, mode)
-        // A file without a name, and no /proc: the locks hang from its first description, which a forked child keeps.
+        // A file without a name, and no /proc: the locks belong to its first description, which a forked child keeps.
         if own < 0 { own = dup(descriptor) }
         guard own >= 0 else { throw .io(operation: "open", path: path, errno: errno) }
         guard hbs_fork_close(own) == 0 else {
@@ -76,7 +76,7 @@ package final class FileLocks: Neighbours {
         self.calls = calls
     }
 
-    /// The file at `path`, if it is still the one behind `descriptor`.
+    /// Opens the file at `path`, if it is still the one behind `descriptor`.
     private static func open(_ path: String, _ mode: Int32, as descriptor: Int32) -> Int32? {
         let own = Glibc.open(path, mode | O_CLOEXEC | O_NOCTTY)
         guard own >= 0 else { return nil }
@@ -90,15 +90,15 @@ package final class FileLocks: Neighbours {
     }
 
     deinit {
-        // A forked child has closed it already, and the number may be another file's by now.
+        // A forked child has closed the descriptor already, and its number may be another file's by now.
         guard generation == hbs_fork_generation() else { return }
         hbs_fork_forget(descriptor)
         _ = calls.set(descriptor, .none, 0, 0)
         close(descriptor)
     }
 
-    /// The locks of a store on the file of `descriptor`. A store that is to write gets the writer's lock and the gate,
-    /// or throws `.busy`.
+    /// The locks of a store on the file of `descriptor`. For writing, takes the writer's lock and the gate, or throws
+    /// `.busy`.
     package convenience init(
         on descriptor: Int32, path: String, options: StoreOptions, calls: LockCalls
     ) throws(StorageError) {
@@ -106,12 +106,12 @@ package final class FileLocks: Neighbours {
         if !options.readOnly { _ = try Claim(locks: self, path: path, options: options) }
     }
 
-    /// Gives up all locks; they can be taken again.
+    /// Gives up all locks, which can be taken again.
     package func releaseAll() { change(.none, 0, 0) }
 
     // MARK: Gate and writer
 
-    /// Whether it could be had; no process holds it for long.
+    /// Takes the gate. Returns false if another process has it; none holds it for long.
     func tryGate(_ mode: LockCalls.Mode) throws(StorageError) -> Bool { try take(mode, Self.gate) }
 
     package func begin(life: UInt64) throws(StorageError) {
@@ -122,14 +122,14 @@ package final class FileLocks: Neighbours {
 
     package func hasBegun() { openGate() }
 
-    /// The life of the writer that has the file in another process; nil if there is none, or it has not begun.
+    /// The life of the writer that has the file in another process; nil if there is none, or if its life has not begun.
     func life() throws(StorageError) -> UInt64? {
         try find(Self.firstLife..<Self.firstLife + Self.lives).map { $0.lowerBound - Self.firstLife }
     }
 
     func openGate() { change(.none, Self.gate, 1) }
 
-    /// Whether it could be had: no other store may write.
+    /// Takes the writer's lock. Returns false if another store has it.
     func tryWriter() throws(StorageError) -> Bool { try take(.exclusive, Self.writer) }
 
     /// Whether another process has the file open for writing.
@@ -140,7 +140,7 @@ package final class FileLocks: Neighbours {
 
     // MARK: Readers
 
-    /// Notes that this store reads: from here on the writer announces each durable commit at once. Until `releaseAll`.
+    /// Notes that this store reads, so that the writer announces each durable commit at once. Lasts until `releaseAll`.
     func attend() throws(StorageError) {
         guard try take(.shared, Self.attendance) else { throw .io(operation: "lock", path: path, errno: EAGAIN) }
     }
@@ -169,7 +169,7 @@ package final class FileLocks: Neighbours {
     /// The transactions that readers in other processes have snapshots of, in no order.
     package func pins() throws(StorageError) -> [Range<UInt64>] {
         var pinned: [Range<UInt64>] = []
-        // The system names any one lock of a range: the rest of the range is asked again, on both sides of it.
+        // The system names any one lock in a range, so the rest of the range on both sides of it is asked for again.
         var ranges = [Self.readers..<Self.readers + FileFormat.maximumNumber]
         while let range = ranges.popLast() {
             guard let found = try find(range) else { continue }
@@ -198,7 +198,7 @@ package final class FileLocks: Neighbours {
         while calls.set(descriptor, mode, start, count) == EINTR {}
     }
 
-    /// A lock in the range, cut to it.
+    /// Finds a lock in the range, cut to the range.
     private func find(_ range: Range<UInt64>) throws(StorageError) -> Range<UInt64>? {
         while true {
             let found = calls.find(descriptor, range)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of a file, whether it is mapped or not: for the few readers of bytes that aren't pages of a tree. Header slots
-// and journal are always read by calls: see `PageStore.fileReader`.
+// Reads pieces of a file, mapped or not. For the few readers of bytes that aren't pages of a tree. Header slots and
+// journal are always read with system calls: see `PageStore.fileReader`.
 
 /// Used by one thread at a time.
 final class FileReader {
     private let file: any StoreFile
-    /// Nil if it reads by `StoreFile.read`.
+    /// Nil if it reads with `StoreFile.read`.
     private let mapping: Mapping?
     private var buffer = UnsafeMutableRawBufferPointer(start: nil, count: 0)
-    /// The bytes that `sector` has read ahead, and their place.
+    /// The bytes that `sector` has read ahead, and their range in the file.
     private var window = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private var windowPlace: Range<UInt64> = 0..<0
 
@@ -22,12 +22,12 @@ final class FileReader {
         window.deallocate()
     }
 
-    /// The slot's header, as far as it is one.
+    /// Reads a header slot.
     func header(slot: UInt64, _ cipher: (any PageCipher)?) throws(StorageError) -> HeaderSlot.Reading {
         HeaderSlot.read(try bytes(at: slot << FileFormat.sectorShift, count: FileFormat.sectorSize), cipher)
     }
 
-    /// The header slots as they are, and the error of the last one that can't be read: it counts as damaged.
+    /// Reads the header slots. Returns the error of the last one that can't be read, which counts as damaged.
     static func headers(
         of file: any StoreFile, _ cipher: (any PageCipher)?, size: UInt64
     ) -> (slots: [HeaderSlot.Reading], failure: StorageError?) {
@@ -50,8 +50,8 @@ final class FileReader {
         return (slots, failure)
     }
 
-    /// Whole sectors, which must be in the file. The bytes are valid until the next call, and no longer than the
-    /// reader.
+    /// Returns whole sectors, which must be in the file. The bytes are valid until the next call and as long as the
+    /// reader lives.
     func bytes(at offset: UInt64, count: Int) throws(StorageError) -> Bytes {
         if let mapping { return mapping.bytes(at: offset, count: count) }
         if buffer.count < count {
@@ -63,14 +63,14 @@ final class FileReader {
         return Bytes(piece)
     }
 
-    /// All of these bytes will be read soon. A hint.
+    /// Hints that all of these bytes will be read soon.
     func startRead(at offset: UInt64, count: UInt64) { file.startRead(at: offset, count: count) }
 
-    /// Bytes that `sector` reads at once.
+    /// Number of bytes that `sector` reads at once.
     private static var windowSize: Int { 1 << 18 }
 
-    /// One sector, read together with the next ones, up to `end`: for callers that read them in succession. An
-    /// unreadable sector is an error for those before it, too. Valid until the next call of this method.
+    /// Returns one sector, for callers that read sectors in succession: it is read together with the next ones, up to
+    /// `end`. So an unreadable sector is also an error for those before it. Valid until the next call of this method.
     func sector(at offset: UInt64, upTo end: UInt64) throws(StorageError) -> Bytes {
         if !windowPlace.contains(offset) {
             if window.isEmpty { window = .allocate(byteCount: Self.windowSize, alignment: FileFormat.sectorSize) }
@@ -85,7 +85,7 @@ final class FileReader {
 }
 
 extension StoreFile {
-    /// Whether these bytes are there, read by a call; nil if they can't be read.
+    /// Whether the file has these bytes there, read with a system call; nil if they can't be read.
     func has(_ content: Bytes, at offset: UInt64) -> Bool? {
         withUnsafeTemporaryAllocation(byteCount: content.count, alignment: 8) { buffer in
             do throws(StorageError) { try read(into: buffer, at: offset) } catch { return nil }

@@ -17,7 +17,7 @@ package final class LinuxFile: SharedFile {
     package let locks: FileLocks
     private let place: OpenFile?
     private let canWrite: Bool
-    /// While set, `giveName` waits for a later call: a store that is being filled has no name yet.
+    /// While true, `giveName` does nothing: a store that is being filled has no name yet.
     package var isNameless: Bool {
         get { holdsName.load(ordering: .relaxed) }
         set { holdsName.store(newValue, ordering: .relaxed) }
@@ -26,7 +26,7 @@ package final class LinuxFile: SharedFile {
     private let isClosed = Atomic<Bool>(false)
     private let generation = hbs_fork_generation()
 
-    /// A new file's way to its name.
+    /// The way in which a new file gets its name.
     private enum PendingName {
         /// Opened with O_TMPFILE.
         case unnamed
@@ -52,18 +52,18 @@ package final class LinuxFile: SharedFile {
 
     deinit {
         close()
-        // Not before: its number could mean another file to a call that is late.
+        // Not earlier, because the descriptor's number could mean another file to a late call.
         Glibc.close(descriptor)
     }
 
-    /// Whether it was made by `open` and has no name yet, or had none.
+    /// Whether `open` or `createNew` made the file. It may have its name by now.
     var isNew: Bool { pendingName != nil }
 
     package var neighbours: (any Neighbours)? { canWrite ? locks : nil }
 
     package func close() {
         guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        // In a forked child name, locks and place are the parent's.
+        // In a forked child the name, the locks and the place are the parent's.
         if generation == hbs_fork_generation() {
             if case .temporary(let name)? = pendingName { unlink(name) }
             locks.releaseAll()
@@ -75,8 +75,8 @@ package final class LinuxFile: SharedFile {
 // MARK: Opening
 
 extension LinuxFile {
-    /// Opens the file at `path`, or makes a new, still unnamed and empty one if there is none. For writing, it has the
-    /// writer's lock and the gate: `hasBegun` opens that again.
+    /// Opens the file at `path`. If there is none, makes a new, empty file without a name. For writing, takes the
+    /// writer's lock and the gate, which `hasBegun` opens again.
     static func open(
         path: String, options: StoreOptions, locks: LockCalls = .system
     ) throws(StorageError) -> LinuxFile {
@@ -93,7 +93,7 @@ extension LinuxFile {
     }
 
     /// Opens the file once more, for writing. This store keeps its place in the register. Throws `.readOnly` if this
-    /// process may not write to it.
+    /// process may not write to the file.
     package func reopenForWriting(_ options: StoreOptions) throws(StorageError) -> any StoreFile {
         let descriptor = hbs_reopen(descriptor, O_RDWR)
         guard descriptor >= 0 else {
@@ -107,8 +107,8 @@ extension LinuxFile {
         }
     }
 
-    /// Makes a new, still unnamed and empty file for `path`; throws `.exists` if there is a file already. `giveName`
-    /// makes the final decision.
+    /// Makes a new, empty file without a name for `path`. Throws `.exists` if there is a file already; another may
+    /// appear until `giveName`, which decides.
     package static func createNew(path: String) throws(StorageError) -> LinuxFile {
         try checkPath(path)
         var information = stat()
@@ -166,7 +166,7 @@ extension LinuxFile {
         return false
     }
 
-    /// Opening a FIFO would block and a directory says only EISDIR: look first.
+    /// Checks the kind first, because opening a FIFO would block, and a directory gives only EISDIR.
     private static func checkIsRegular(_ path: String) throws(StorageError) {
         var information = stat()
         guard stat(path, &information) == 0 else { return }
@@ -201,7 +201,7 @@ extension LinuxFile {
     }
 
     package static func directory(of path: String) -> String {
-        // Bytes, because a slash and an accent behind it are one character of Swift's.
+        // By bytes, because a slash with an accent behind it is one character in Swift.
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
@@ -216,7 +216,7 @@ extension LinuxFile {
         do throws(StorageError) {
             try Self.syncDirectory(of: path)
         } catch {
-            // The caller gets the error that there is no file: its next attempt must not find this one.
+            // The caller gets an error, so there must be no file: its next attempt would find this one.
             unlink(path)
             throw error
         }
@@ -257,7 +257,7 @@ extension LinuxFile {
     }
 
     package func startWriteBack(at offset: UInt64, count: UInt64) {
-        // A hint: where the system can't, the sync does it all.
+        // A hint. If the system can't do it, the sync does all of it.
         _ = hbs_start_write_back(descriptor, Int64(offset), Int64(count))
     }
 
@@ -266,24 +266,25 @@ extension LinuxFile {
     }
 
     /// Fetches bytes by a read, and drops them. A fault in the mapping would also read bytes around them: some
-    /// megabytes on some disks, 25 ms for the first get of a store that is in no cache. A read brings the requested
-    /// bytes, and the next ones once reads are sequential.
+    /// megabytes on some disks, 25 ms for the first get of a store that is in no cache. A read brings only the
+    /// requested bytes, and the next ones once reads are sequential.
     package func fetch(at offset: UInt64, count: Int) {
         withUnsafeTemporaryAllocation(byteCount: min(count, Self.fetchBound), alignment: 8) { buffer in
             _ = pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
         }
     }
 
-    /// More is read as the mapping has it.
+    /// Maximum number of bytes to fetch. The rest is read through the mapping.
     private static var fetchBound: Int { 64 << 10 }
 
     package func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
         try writeAll(bytes, at: offset) { rest, place in pwrite(descriptor, rest.baseAddress, rest.count, place) }
     }
 
-    /// In small pieces. The kernel caches what one call writes in pieces of memory as large as that, up to 2 MiB, and
-    /// goes through all blocks of one whenever a part of it is written: to write a sector through takes 7 µs more in a
-    /// ring that came with a call a megabyte, and 25 more with calls of four (Linux 6.18, ext4).
+    /// Writes in small pieces. The kernel caches the bytes of one call in pieces of memory of that size, up to 2 MiB,
+    /// and goes through all blocks of such a piece whenever a part of it is written. Writing one sector through takes 7
+    /// µs more in a ring that was made with calls of one megabyte, and 25 µs more with calls of four (Linux 6.18,
+    /// ext4).
     package func writeZeros(at offset: UInt64, count: UInt64) throws(StorageError) {
         try writeZeros(at: offset, count: count, piece: 16 << 10)
     }
@@ -294,7 +295,7 @@ extension LinuxFile {
                 hbs_write_through(descriptor, rest.baseAddress, rest.count, Int64(place))
             }
         } catch .io(_, _, let code) where code == EOPNOTSUPP || code == ENOSYS || code == EINVAL {
-            // A kernel or file system without RWF_DSYNC: dearer, not weaker.
+            // A kernel or file system without RWF_DSYNC. This is slower, but as safe.
             try write(bytes, at: offset)
             try sync()
         }
@@ -317,7 +318,7 @@ extension LinuxFile {
     }
 
     package func grow(to size: UInt64) throws(StorageError) {
-        // Allocation tries less, or old places, after `.full` alone.
+        // Must be `.full`: only then does allocation try less, or former places.
         guard size <= UInt64(maximumBytes) else { throw .full(path: path) }
         let current = try self.size()
         guard size > current else { return }
@@ -336,7 +337,7 @@ extension LinuxFile {
 // MARK: Errors
 
 extension LinuxFile {
-    /// A call that answers -1 and sets errno.
+    /// Makes a call that returns -1 and sets errno on failure.
     private static func call(_ operation: String, _ path: String, _ body: () -> Int) throws(StorageError) -> Int {
         while true {
             let result = body()
@@ -346,7 +347,7 @@ extension LinuxFile {
         }
     }
 
-    /// A call that answers 0 or an errno.
+    /// Makes a call that returns 0 or an errno.
     private static func check(_ operation: String, _ path: String, _ body: () -> Int32) throws(StorageError) {
         while true {
             let code = body()

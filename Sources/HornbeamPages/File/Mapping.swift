@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// A large range of addresses over a file (read-only) or over nothing (anonymous memory). Mapped once, so readers never
-// move; addresses beyond the file's end must not be touched.
+// A large range of addresses over a file (read-only) or over nothing (anonymous memory). It is mapped once, so readers
+// never move. Addresses beyond the file's end must not be touched.
 
 import CHornbeamShims
 import Glibc
 import Synchronization
 
-/// Owns an address range until the last reference goes. The base never changes.
+/// Owns an address range until the last reference goes. The base address never changes.
 package final class Mapping: @unchecked Sendable {
     // Sendable: all properties are constant; users of the memory guard its content by their own rules.
     package let base: UnsafeMutableRawPointer
-    /// Bytes.
+    /// Size of the range in bytes.
     package let capacity: Int
 
     private let path: String
     private let descriptor: Int32
-    /// 1 once a page that was trusted could not be read any more. See `checkIsWhole`.
+    /// 1 once a trusted page could not be read any more. See `checkIsWhole`.
     let lost: UnsafeMutablePointer<Atomic<UInt32>>
-    /// The guard against SIGBUS, of a file's mapping; negative: none.
+    /// The guard of a file's mapping against SIGBUS; negative if there is none.
     private let faultGuard: Int32
     /// Whether it counts among `ofStores`.
     private let isStores: Bool
 
-    /// Maps `descriptor` read-only and shared, or anonymous writable memory if it is negative. Under a limit on
-    /// address space (`ulimit -v`) takes half of the largest range there is, so that the program keeps the rest, but
-    /// never less than `minimum`.
+    /// Maps `descriptor` read-only and shared, or anonymous writable memory if it is negative. Under a limit on address
+    /// space (`ulimit -v`) takes half of the largest possible range, so that the program keeps the rest, but never less
+    /// than `minimum`.
     package convenience init(descriptor: Int32, wanted: Int, minimum: Int, path: String) throws(StorageError) {
         try self.init(descriptor: descriptor, wanted: wanted, minimum: minimum, path: path, isStores: false)
     }
@@ -59,7 +59,7 @@ package final class Mapping: @unchecked Sendable {
     }
 
     /// Maps the store in `descriptor`, or in memory if that is negative, with room to grow. The first few stores of a
-    /// process have room for the largest file there may be; there are not enough addresses for that in thousands.
+    /// process have room for the largest possible file. There are not enough addresses for thousands of such ranges.
     package convenience init(storeOf descriptor: Int32, bytes: Int, path: String) throws(StorageError) {
         let isOneOfFew = Self.ofStores.add(1, ordering: .relaxed).newValue <= Self.few
         let wanted = isOneOfFew ? Int.max : Swift.max(Self.leastRoom, 16 * bytes)
@@ -93,7 +93,7 @@ package final class Mapping: @unchecked Sendable {
         lost.deallocate()
     }
 
-    /// Bytes of the mapping. The caller must have checked that they are in the file.
+    /// Bytes of the mapping. The caller must check that they are in the file.
     func bytes(at offset: UInt64, count: Int) -> Bytes {
         Bytes(start: UnsafeRawPointer(base) + Int(offset), count: count)
     }
@@ -101,12 +101,12 @@ package final class Mapping: @unchecked Sendable {
 
 // MARK: Faults
 
-// Touching a page that can't be read (the file was truncated from outside, the medium failed) is a SIGBUS. The guard
+// Touching a page that can't be read (the file was truncated from outside, the medium failed) raises SIGBUS. The guard
 // puts zeros there instead. A caller that reads bytes which are not trusted yet asks `endWatch` whether that happened;
-// others are not affected. If it happened to trusted bytes, some may have been read as zeros: then the mapping is lost
-// for good. No page counts as verified any more, so the next access to any page goes through `checkIsWhole`.
+// others are not affected. If it happened to trusted bytes, some may have been read as zeros, so the mapping is lost
+// for good: no page counts as verified any more, and the next access to any page goes through `checkIsWhole`.
 extension Mapping {
-    /// Names the bits that say which pages were verified, or none before they go.
+    /// Gives the guard the bits of verified pages. Nil before these bits go.
     func setVerifiedBits(_ bits: Mapping?) {
         hbs_guard_set_bits(faultGuard, bits?.base, bits?.capacity ?? 0)
     }
@@ -114,7 +114,7 @@ extension Mapping {
     /// Begins to read bytes that are not trusted yet; `endWatch` must follow in the same thread.
     func watch(_ bytes: Bytes) { hbs_guard_watch(bytes.baseAddress, bytes.count) }
 
-    /// Throws if not all of them could be read. The next look meets the file again, and not the zeros.
+    /// Throws if some of the bytes could not be read. The next look reads the file again, and not the zeros.
     func endWatch(_ bytes: Bytes) throws(StorageError) {
         guard hbs_guard_unwatch() != 0 else { return }
         if let start = bytes.baseAddress {
@@ -123,7 +123,7 @@ extension Mapping {
         throw unreadable
     }
 
-    /// Throws if bytes that were trusted could not be read: then nothing that was read since counts.
+    /// Throws if trusted bytes could not be read: then all that was read since is void.
     @inline(__always)
     func checkIsWhole() throws(StorageError) {
         if lost.pointee.load(ordering: .relaxed) != 0 { throw unreadable }

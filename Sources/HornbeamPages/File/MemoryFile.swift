@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store without a file: the same operations on anonymous memory. Nothing survives it.
+// A store without a file: the same operations on anonymous memory. Nothing survives the process.
 
 import Glibc
 import Synchronization
@@ -14,8 +14,8 @@ package final class MemoryFile: StoreFile {
 
     package init() throws(StorageError) {
         memory = try Mapping(storeOf: -1, bytes: 0, path: "memory")
-        // A fault for 2 MiB in place of 512, and fewer misses of the processor's table of pages; where the kernel has
-        // no such pages nothing is lost.
+        // One fault for 2 MiB instead of 512 faults, and fewer misses of the processor's table of pages. Costs nothing
+        // if the kernel has no such pages.
         madvise(memory.base + Self.smallBytes, memory.capacity - Self.smallBytes, MADV_HUGEPAGE)
     }
 
@@ -49,7 +49,7 @@ package final class MemoryFile: StoreFile {
     package func shrink(to size: UInt64) throws(StorageError) {
         let former = byteCount.exchange(size, ordering: .relaxed)
         guard size < former else { return }
-        // The memory goes back to the system, and reads as zeros should the file grow again.
+        // The memory goes back to the system, and reads as zeros if the file grows again.
         madvise(memory.base + Int(size), Int(former - size), MADV_DONTNEED)
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that this process has open as stores. Locks tell processes apart and not, for certain, the stores of one;
-// and a second store of a file in one process would be a mistake of the program in any case.
+// The files that this process has open as stores. Locks tell processes apart, but not reliably the stores of one
+// process; and a second store on a file in one process would be a mistake of the program in any case.
 
 import CHornbeamShims
 import Glibc
@@ -17,14 +17,14 @@ struct FileIdentity: Hashable, Sendable {
     }
 }
 
-/// One store's entry in the register, until it is given back.
+/// One store's entry in the register, until the store gives it back.
 final class OpenFile: Sendable {
     private let identity: FileIdentity
     private let generation: UInt32
     private let isGivenBack = Atomic<Bool>(false)
 
-    /// Each file with the fork generation in which it was opened: files that this process's parent has open aren't
-    /// ours. Guarded by the process's lock, which a forked child finds free.
+    /// Each file, with the fork generation in which it was opened: this process doesn't own files that its parent has
+    /// open. Guarded by the process's lock, which is free in a forked child.
     private static nonisolated(unsafe) var files: [FileIdentity: UInt32] = [:]
 
     private static func withFiles<Result>(_ body: (inout [FileIdentity: UInt32]) -> Result) -> Result {
@@ -46,7 +46,7 @@ final class OpenFile: Sendable {
 
     deinit { giveBack() }
 
-    /// Without effect the second time.
+    /// Gives the entry back. Has no effect the second time.
     func giveBack() {
         guard generation == hbs_fork_generation(), !isGivenBack.exchange(true, ordering: .relaxed) else { return }
         Self.withFiles { files in
