@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mark of a clean end. A store that is closed says so in the sector of the ring in which the next record will
-// begin: there is none after its checkpoint, and whoever opens the file need not look through the ring. A life that
-// began with the mark takes it back, through to the medium, before it writes its first records: a crash that cuts these
-// must not find it. A mark that is lost, or was cut, only costs the search.
+// The mark of a clean end. Closing a store writes it to the sector of the ring in which the next record will begin. It
+// says that there is no record after the checkpoint, so that opening the file need not search the ring. A life that
+// began with the mark removes it, through to the medium, before it writes its first records: after a crash that cuts
+// these off the mark must not be there. A mark that is lost, or was cut, only costs the search.
 //
 //   offset size
 //        0    8  the bytes "HBCLEAN", 0
@@ -21,7 +21,7 @@ struct CleanEnd: Equatable {
 
     private static var magic: UInt64 { 0x004E_4145_4C43_4248 }
 
-    /// The mark of a file whose newest state is this checkpoint's.
+    /// The mark of a file whose newest state is the state of this checkpoint.
     init(of header: HeaderSlot) {
         generation = header.generation
         checkpoint = header.checkpoint
@@ -46,7 +46,7 @@ struct CleanEnd: Equatable {
         (header.journal.first + header.journalPosition) << FileFormat.sectorShift
     }
 
-    /// Whether the file has the mark of its header. A mark that can't be read counts as none.
+    /// Whether the file has the mark that fits its header. A mark that can't be read counts as none.
     static func isThere(_ header: HeaderSlot, _ file: FileReader, _ cipher: (any PageCipher)?) -> Bool {
         guard let sector = try? file.bytes(at: offset(in: header), count: FileFormat.sectorSize).baseAddress else {
             return false
@@ -54,7 +54,7 @@ struct CleanEnd: Equatable {
         return CleanEnd(reading: sector) == CleanEnd(of: header) && SectorSeal.isWhole(sector, with: cipher)
     }
 
-    /// Takes the mark back, through to the medium.
+    /// Removes the mark, through to the medium.
     static func remove(_ header: HeaderSlot, from file: any StoreFile) throws(StorageError) {
         let sector = [UInt8](repeating: 0, count: FileFormat.sectorSize)
         try sector.withBytes { (bytes) throws(StorageError) in
@@ -62,7 +62,7 @@ struct CleanEnd: Equatable {
         }
     }
 
-    /// Writes the mark. If that fails, closing doesn't.
+    /// Writes the mark. Closing succeeds even if that fails.
     static func write(_ header: HeaderSlot, to file: any StoreFile, _ cipher: (any PageCipher)?) {
         let mark = CleanEnd(of: header)
         withUnsafeTemporaryAllocation(byteCount: FileFormat.sectorSize, alignment: 8) { bytes in

@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the journal at open: the chain of complete records after the header's position, and what the rest of the ring
-// says about the chain's end. Trusts no byte: sizes are bounded before use, a record counts only with its checksum.
+// Reads the journal at open: the chain of complete records after the header's position, and from the rest of the ring
+// whether the chain was cut or damaged. Trusts no byte: sizes are bounded before use, and a record counts only with its
+// checksum.
 
 struct JournalReader {
     let header: HeaderSlot
     let file: FileReader
-    /// That of an encrypted store.
+    /// The cipher of an encrypted store.
     var cipher: (any PageCipher)?
     private var ring: JournalRing { header.journal }
 
-    /// A complete record and its place, bytes from the ring's start.
+    /// A complete record, and its place in bytes from the ring's start.
     struct Entry {
         var place: UInt64
         var record: JournalRecord
     }
 
-    /// The state of the journal behind the chain's last complete record.
+    /// The state of the journal after the chain's last complete record.
     enum Tail: Equatable {
-        /// Nothing of this generation that is newer.
+        /// No newer record of this generation.
         case clean
         /// Remains of records whose commits were never acknowledged as durable.
         case torn
-        /// Proof that a commit after this transaction, which was durable once, is broken now.
+        /// Proof that a commit after this transaction was durable once and is broken now.
         case damaged(after: UInt64)
     }
 
-    /// The complete records, and what follows them; whether a mark says that there are none.
+    /// Returns the complete records, the state of the journal after them, and whether a mark says that there are none.
     func read() throws(StorageError) -> (chain: [Entry], tail: Tail, isMarked: Bool) {
         if CleanEnd.isThere(header, file, cipher), witness().map({ $0.transaction <= header.transaction }) ?? true {
             return ([], .clean, true)
         }
-        // The whole ring is read: half of the time of opening a store that is in no cache.
+        // The whole ring will be read, which takes half of the time of opening a store that is in no cache.
         file.startRead(at: ring.run.byteOffset, count: size)
         let chain = try chain()
         return (chain, try tail(after: chain), false)
@@ -43,7 +44,7 @@ struct JournalReader {
         var last = JournalMark(
             position: 0, previous: header.journalPrevious, transaction: header.transaction)
         while true {
-            // Right behind the one before, or, if that closed its sector, in the next.
+            // A record begins right after the one before it, or in the next sector if that one closed its sector.
             var next = try record(after: last, at: used)
             if next == nil, used != used.ceilSector {
                 used = used.ceilSector
@@ -57,7 +58,7 @@ struct JournalReader {
         }
     }
 
-    /// The whole record that follows `last`, `used` bytes behind the header's position.
+    /// Returns the complete record that follows `last`, `used` bytes after the header's position; nil if there is none.
     private func record(after last: JournalMark, at used: UInt64) throws(StorageError) -> Entry? {
         guard used < size, let entry = try entry(at: used), entry.record.previous == last.previous,
             entry.record.transaction > last.transaction, try isWhole(entry)
@@ -65,13 +66,14 @@ struct JournalReader {
         return entry
     }
 
-    /// Looks through the rest of the ring. Records up to the chain's last transaction are of an earlier time round it.
-    /// One journal write is in flight at a time, and each record says which transaction was durable when it was
-    /// written: a valid record that knew one after the chain's last as durable proves damage. So does the witness.
+    /// Searches the rest of the ring. Records up to the chain's last transaction are from an earlier turn around the
+    /// ring. One journal write is in flight at a time, and each record names the transaction that was durable when it
+    /// was written. So a valid record that names a transaction after the chain's last as durable proves damage. The
+    /// witness proves it too.
     func tail(after chain: [Entry]) throws(StorageError) -> Tail {
         let newest = chain.last?.record.transaction ?? header.transaction
         if let witness = witness(), witness.transaction > newest { return .damaged(after: newest) }
-        // Records don't overlap, so valid ones add up to the ring at most; more is a hostile file's claim.
+        // Valid records don't overlap, so they add up to the ring at most. Only a hostile file claims more.
         var hashBudget = size
         var tail = Tail.clean
         var used: UInt64 = 0
@@ -88,7 +90,7 @@ struct JournalReader {
         return tail
     }
 
-    /// The next place where a record may begin that looks like one; `used` is behind it then.
+    /// Returns the next entry that looks like a record; `used` is after its start then.
     private func nextEntry(from used: inout UInt64) throws(StorageError) -> Entry? {
         while used < size {
             let bytes = try sector(at: used)
@@ -110,8 +112,7 @@ struct JournalReader {
     private var size: UInt64 { UInt64(ring.byteCount) }
     private var start: UInt64 { header.journalPosition << FileFormat.sectorShift }
 
-    /// Returns the transaction of this generation that was durable, as far as the file says so. Returns nil if the
-    /// sector can't be read or is of another generation.
+    /// Returns the witness of this generation. Returns nil if its sector can't be read or is of another generation.
     private func witness() -> JournalWitness? {
         guard let sector = try? file.bytes(at: JournalWitness.offset, count: FileFormat.sectorSize).baseAddress,
             let witness = JournalWitness(reading: sector, cipher), witness.generation == header.generation
@@ -119,8 +120,8 @@ struct JournalReader {
         return witness
     }
 
-    /// Returns the entry `used` bytes behind the header's position, if it looks like a record of this generation and
-    /// fits in what is left of the ring. Returns nil otherwise.
+    /// Returns the entry `used` bytes after the header's position, if it looks like a record of this generation and
+    /// fits in the rest of the ring. Returns nil otherwise.
     private func entry(at used: UInt64) throws(StorageError) -> Entry? {
         guard let bytes = try sector(at: used).baseAddress,
             let record = JournalRecord(reading: bytes + Int(used - used.floorSector)),
@@ -129,7 +130,7 @@ struct JournalReader {
         return Entry(place: ring.place(of: start + used), record: record)
     }
 
-    /// The sector that is `used` bytes after the header's position.
+    /// The sector with the byte `used` bytes after the header's position.
     private func sector(at used: UInt64) throws(StorageError) -> Bytes {
         let first = ring.first << FileFormat.sectorShift
         return try file.sector(at: first + ring.place(of: start + used.floorSector), upTo: first + size)
@@ -139,7 +140,7 @@ struct JournalReader {
         try withPayload(of: entry) { (payload) throws(StorageError) in entry.record.isWhole(payload: payload) }
     }
 
-    /// The record's redo: its payload, decrypted in an encrypted store.
+    /// Passes the record's redo to `body`: its payload, decrypted in an encrypted store.
     func withRedo<Result>(
         of entry: Entry, _ body: (Bytes) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
@@ -154,7 +155,7 @@ struct JournalReader {
         }
     }
 
-    /// The record's payload, in place or, where it goes over the ring's end, put together.
+    /// Passes the record's payload to `body`: in place, or joined if it goes over the ring's end.
     func withPayload<Result>(
         of entry: Entry, _ body: (Bytes) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One commit in the journal. A record begins at a multiple of 64 bytes: right behind the one before it, or, if that is
-// durable, in the next sector, so that a torn write can't take an acknowledged neighbour with it. What is left of its
-// last 64 bytes, and behind the last record of its sector, is zero. The payload is the tree layer's redo, opaque here.
+// One commit in the journal. A record begins at a multiple of 64 bytes: right after the one before it, or, if that is
+// durable, in the next sector, so that a torn write can't damage an acknowledged neighbour. The rest of its last 64
+// bytes, and the rest of the sector after the sector's last record, is zero. The payload is the tree layer's redo,
+// opaque here.
 //
 //   offset size
 //        0    4  magic "HBJR"
@@ -10,12 +11,12 @@
 //       16    8  generation of the journal: the header's
 //       24    8  transaction
 //       32    8  newest transaction known durable when this was written
-//       40    8  checksum of the record before it; of the first record, the generation
-//       48    8  checksum: XXH3-64 of the payload, seeded with that of this header (this field taken as zero)
-//       56    4  first sector of the ring  } for whoever finds the record
-//       60    4  sectors of the ring       } without a header that tells
+//       40    8  checksum of the record before it; in the first record the generation
+//       48    8  checksum: XXH3-64 of the payload, seeded with that of this header (with zero in this field)
+//       56    4  first sector of the ring  } for a search that finds the record
+//       60    4  sectors of the ring       } without a header
 //       64       payload; in an encrypted store nonce 20 · redo, encrypted · tag 16, which also authenticates the
-//                header but for its checksum
+//                header without its checksum
 
 struct JournalRecord: Equatable {
     var payloadSize: Int
@@ -24,7 +25,7 @@ struct JournalRecord: Equatable {
     var durable: UInt64
     var previous: UInt64
     var checksum: UInt64 = 0
-    /// The ring of the record. Not used if a header gives it.
+    /// The ring that the record states. Not used if a header gives the ring.
     var ring: JournalRing
 
     static var headerSize: Int { 64 }
@@ -36,9 +37,9 @@ struct JournalRecord: Equatable {
     /// Alignment of records in bytes: a record may begin at any multiple of it.
     static var alignment: UInt64 { 64 }
 
-    /// The largest payload of a record in a ring of this size: a record may take half of it.
+    /// The largest payload in a ring of this size: a record may take half of it.
     static func maximumPayload(ringBytes: Int) -> Int { ringBytes / 2 - headerSize }
-    /// Bytes that a record takes in the ring.
+    /// Number of bytes that a record takes in the ring.
     static func size(payload: Int) -> UInt64 {
         (UInt64(headerSize + payload) + alignment - 1) / alignment * alignment
     }
@@ -78,12 +79,12 @@ struct JournalRecord: Equatable {
         }
     }
 
-    /// `header` with the checksum field zero.
+    /// The checksum of a record. The checksum field of `header` must be zero.
     private static func checksum(header: Bytes, payload: Bytes) -> UInt64 {
         Checksum.of(payload, seed: Checksum.of(header, seed: 0))
     }
 
-    /// Whether the payload is the one the header was written for.
+    /// Whether this is the payload that the header was written for.
     func isWhole(payload: Bytes) -> Bool {
         withHeader { Self.checksum(header: Bytes($0), payload: payload) } == checksum
     }
@@ -92,7 +93,7 @@ struct JournalRecord: Equatable {
 // MARK: Encryption
 
 extension JournalRecord {
-    /// Returns the payload of an encrypted store's record: `payloadSize` bytes.
+    /// Encrypts `redo`. Returns the payload of an encrypted store's record: `payloadSize` bytes.
     func sealed(_ redo: Bytes, with cipher: any PageCipher) throws(StorageError) -> [UInt8] {
         var payload = [UInt8](repeating: 0, count: redo.count + PageSeal.reserve)
         try payload.withMutableBytes { (payload) throws(StorageError) in
@@ -109,7 +110,7 @@ extension JournalRecord {
         return payload
     }
 
-    /// Returns the redo of an encrypted store's record, or nil if it isn't what was written.
+    /// Returns the redo of an encrypted store's record, or nil if authentication fails.
     func open(_ payload: Bytes, with cipher: any PageCipher) -> [UInt8]? {
         guard payload.count >= PageSeal.reserve, let start = payload.baseAddress else { return nil }
         let end = payload.count - PageSeal.tagSize
@@ -122,7 +123,7 @@ extension JournalRecord {
 }
 
 extension JournalRecord {
-    /// Reads a header (`headerSize` bytes); nil if it is none. Says nothing of the payload: see `isWhole`.
+    /// Reads a header (`headerSize` bytes). Returns nil if it is none. Doesn't check the payload: see `isWhole`.
     init?(reading header: UnsafeRawPointer) {
         let size = header.u64(8)
         guard header.u32(0) == Self.magic, header.u32(4) == Self.version,
@@ -137,9 +138,9 @@ extension JournalRecord {
 }
 
 extension [UInt8] {
-    /// Less than a sector of them.
+    /// Appends less than a sector of zeros.
     mutating func appendZeros(_ count: Int) {
-        // A slice is copied at once, a sequence of as many elements one by one.
+        // A slice is copied at once, any other sequence element by element.
         append(contentsOf: JournalRecord.zeros[..<count])
     }
 }

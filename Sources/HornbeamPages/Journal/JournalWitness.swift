@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The witness, sector 3: the newest transaction whose record is durable. It is written plainly after each write-through
-// of the journal, and never synced: when the process dies it is there, and some time later also when power fails. A
-// journal whose last record was damaged since would look like one whose last write was cut; the witness tells them
-// apart. Must never name a transaction before its record is durable: it would accuse a torn write of damage.
+// The witness, sector 3: the newest transaction whose record is durable. It is written after each write-through of the
+// journal, and never synced: it outlives its process at once, and after some time a power failure too. Without it, a
+// journal whose last record was damaged later would look like one whose last write was cut. It must never name a
+// transaction before its record is durable, or a torn write would be taken for damage.
 //
 //   offset size
 //        0    8  the bytes "HBWITNES"
@@ -31,7 +31,7 @@ struct JournalWitness: Equatable {
         self.init(generation: sector.u64(16), transaction: sector.u64(24))
     }
 
-    /// Fills in a sector that is zero but for an earlier witness.
+    /// Fills in a sector that must be zero, except for an earlier witness.
     func write(to sector: UnsafeMutableRawPointer) {
         sector.set(Self.magic, at: 0)
         sector.set(generation, at: 16)
@@ -44,12 +44,12 @@ struct JournalWitness: Equatable {
     }
 }
 
-/// Writes the witness. One call at a time.
+/// Writes the witness. Only one call at a time.
 final class WitnessWriter {
     private let sector: UnsafeMutableRawPointer
     private let cipher: (any PageCipher)?
 
-    /// `cipher`: that of an encrypted store.
+    /// `cipher`: of an encrypted store.
     init(_ cipher: (any PageCipher)?) {
         self.cipher = cipher
         sector = .allocate(byteCount: FileFormat.sectorSize, alignment: 8)
@@ -58,8 +58,8 @@ final class WitnessWriter {
 
     deinit { sector.deallocate() }
 
-    /// Writes the witness. If that fails, the commit doesn't: damage to its record would only be taken for a write that
-    /// was cut.
+    /// Writes the witness. The commit succeeds even if that fails: then damage to its record would be taken for a cut
+    /// write.
     func note(_ witness: JournalWitness, in file: any StoreFile) {
         witness.write(to: sector)
         do throws(StorageError) {

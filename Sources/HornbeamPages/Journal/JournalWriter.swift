@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The journal's end: records enter in commit order whatever their durability, which only decides when they are written
-// and synced. A write-through makes durable only what it writes, so the records since the last one are written again
-// with it: from memory, or, when they are too many to keep, from the kernel's cache. Must never overwrite a record
-// since the last durable checkpoint. Guarded by `CommitPipeline`'s lock; the writing itself is the pipeline's, one
-// batch in flight at a time.
+// The journal's end. Records are added in commit order whatever their durability, which only decides when they are
+// written and synced. A write-through makes durable only the bytes that it writes, so all records since the last one
+// are written again with it: from memory, or from the kernel's cache if they are too many to keep. A record since the
+// last durable checkpoint must never be overwritten. Guarded by `CommitPipeline`'s lock. The pipeline does the writing,
+// one batch in flight at a time.
 //
 // Positions are running numbers of bytes: the place in the ring is the position modulo the ring's size. Records follow
-// one another in a sector until it is closed, by a write-through or by a checkpoint: the next begins in the next
-// sector. So what is durable is never written again, and a checkpoint's position is the start of a sector.
+// one another in a sector until a write-through or a checkpoint closes it: the next record begins in the next sector.
+// So durable bytes are never written again, and a checkpoint's position is the start of a sector.
 //
 //      start ────── durableEnd ────── keptStart ────── published ────── end
 //        │   durable    │ the kernel's only │  kept bytes, ends of published and pending commits
 //        └ the last durable checkpoint's position
 
-/// A place between two records, and what the next record must say of the one before it.
+/// A place between two records, and what the next record states about the one before it.
 struct JournalMark: Equatable, Sendable {
     var position: UInt64
-    /// Checksum of the record before; of none, the generation.
+    /// Checksum of the record before, or the generation if there is none.
     var previous: UInt64
     /// Its transaction, or the checkpoint's.
     var transaction: UInt64
@@ -24,16 +24,16 @@ struct JournalMark: Equatable, Sendable {
 
 /// Records on their way to the file.
 struct JournalBatch {
-    /// Whole sectors: kept bytes from position `start`, behind `end` zeros.
+    /// Whole sectors: the kept bytes from position `start`, and zeros after `end`.
     var bytes: [UInt8]
     var start: UInt64
-    /// The written part begins at this sector.
+    /// Position of the sector at which the written part begins.
     var from: UInt64
-    /// The position from which bytes that are no longer kept, up to `start`, are written through again before them,
-    /// from the file.
+    /// Bytes from this position up to `start`, which are no longer kept, are read from the file and written through
+    /// before the rest.
     var rewrittenFrom: UInt64
     var isThrough: Bool
-    /// The newest record in it.
+    /// The mark after the newest record in it.
     var end: JournalMark
 }
 
@@ -47,17 +47,18 @@ struct JournalWriter {
     private(set) var published: JournalMark
     /// Newest transaction that is durable.
     private var durable: UInt64
-    /// Everything before this position is durable. The start of a sector.
+    /// Everything before this position is durable. It is the start of a sector.
     private(set) var durableEnd: UInt64
     /// From `keptStart`, the start of a sector except while a batch is under way, to `end`.
     private var kept: [UInt8] = []
     private var keptStart: UInt64
     /// Everything before this position has been given to the kernel.
     private(set) var writtenEnd: UInt64
-    /// Anything before this position that is not durable may be lost. See `noteFault`.
+    /// Bytes before this position that are not durable may be lost. See `noteFault`.
     private var doubtfulEnd: UInt64 = 0
 
-    /// Maximum number of kept bytes. More are written, with any durability, and read from the file when needed.
+    /// Maximum number of kept bytes. If there are more they are written, whatever their durability, and read from the
+    /// file when needed.
     private static let keptBound = 1 << 20
 
     /// An empty journal, as a checkpoint leaves it.
@@ -74,7 +75,7 @@ struct JournalWriter {
         writtenEnd = start
     }
 
-    /// Sectors that the records since the last durable checkpoint take.
+    /// Number of sectors of the records since the last durable checkpoint.
     var usedSectors: UInt64 { (end.position.ceilSector - start) >> FileFormat.sectorShift }
 
     /// The largest redo that one record may have: half of the ring.
@@ -86,10 +87,10 @@ struct JournalWriter {
                 - (end.position - start)
     }
 
-    /// Whether too many bytes are kept, so that they should be written, with any durability.
+    /// Whether so many bytes are kept that they should be written, whatever their durability.
     var isFull: Bool { kept.count > Self.keptBound }
 
-    /// Adds a record; nothing is written yet. The caller has asked `fits`.
+    /// Adds a record, without writing it. The caller must have asked `fits`.
     mutating func append(_ redo: Bytes, transaction: UInt64) throws(StorageError) {
         precondition(fits(redo: redo.count), "the record must fit in the ring")
         let record = JournalRecord(
@@ -105,10 +106,10 @@ struct JournalWriter {
         end.transaction = transaction
     }
 
-    /// The commits up to `mark` are published: their records are never taken back.
+    /// Notes that the commits up to `mark` are published, so that their records are never taken back.
     mutating func publish(_ mark: JournalMark) { published = mark }
 
-    /// The next record begins in a new sector.
+    /// Makes the next record begin in a new sector.
     mutating func closeSector() {
         let closed = end.position.ceilSector
         kept.appendZeros(Int(closed - end.position))
@@ -116,16 +117,16 @@ struct JournalWriter {
         if published.transaction == end.transaction { published.position = closed }
     }
 
-    /// A lost write of the medium was reported. If that was of records that are not kept, the kernel may have forgotten
-    /// them, and reading gives the former content.
+    /// Notes that the medium has lost a write. If it was a write of records that are not kept, the kernel may have
+    /// forgotten them, and a read returns the former content.
     mutating func noteFault() {
         if durableEnd < keptStart { doubtfulEnd = max(doubtfulEnd, keptStart) }
     }
 
-    /// Whether these records can't be made durable any more: a checkpoint must come first, which does without them.
+    /// Whether these records can't be made durable any more. A checkpoint, which doesn't need them, must come first.
     var isDoubtful: Bool { max(durableEnd, start) < doubtfulEnd }
 
-    /// A durable checkpoint begins at `position`, the start of a sector: the records before it are not needed any more.
+    /// Notes a durable checkpoint at `position`, the start of a sector. The records before it are not needed any more.
     mutating func advance(to position: UInt64, transaction: UInt64) {
         start = position
         durable = max(durable, transaction)
@@ -133,8 +134,8 @@ struct JournalWriter {
 
     // MARK: Batches
 
-    /// Takes what has to be written for `durability`; nil if nothing has. The batch goes back by `complete` or
-    /// `putBack` before the next one is taken.
+    /// Takes the bytes that must be written for `durability`; nil if there are none. The batch goes back through
+    /// `complete` or `putBack` before the next one is taken.
     mutating func take(_ durability: Durability) -> JournalBatch? {
         forget(before: start)
         let isThrough = durability == .full
@@ -149,7 +150,7 @@ struct JournalWriter {
         return batch
     }
 
-    /// The batch is written: durable, or the kernel's.
+    /// Takes back a batch that was written: it is durable, or the kernel has it.
     mutating func complete(_ batch: inout JournalBatch) {
         writtenEnd = batch.end.position
         guard batch.isThrough else {
@@ -164,13 +165,13 @@ struct JournalWriter {
         kept.removeAll(keepingCapacity: true)
     }
 
-    /// The batch may be written in part or not at all: all of it is kept, to be written anew.
+    /// Takes back a batch that may be written only in part. All of it is kept, to be written again.
     mutating func putBack(_ batch: inout JournalBatch) {
         writtenEnd = batch.start
         giveBack(&batch)
     }
 
-    /// Exchanges the two arrays, so that what may be a megabyte is not copied with each commit of `process` durability.
+    /// Exchanges the two arrays, so that up to a megabyte is not copied with each commit of `process` durability.
     private mutating func giveBack(_ batch: inout JournalBatch) {
         batch.bytes.removeLast(batch.bytes.count - Int(batch.end.position - batch.start))
         keptStart = batch.start
@@ -202,10 +203,10 @@ struct JournalWriter {
 }
 
 extension JournalBatch {
-    /// The most that is read at once of what is no longer kept.
+    /// Maximum number of bytes to read at once of those that are no longer kept.
     private static var piece: UInt64 { 1 << 20 }
 
-    /// Writes the bytes to their places in the file: two pieces where they go over the ring's end.
+    /// Writes the bytes to their places in the file, in two pieces if they go over the ring's end.
     func write(in ring: JournalRing, to file: any StoreFile) throws(StorageError) {
         try rewrite(in: ring, file)
         try bytes.withBytes { (bytes) throws(StorageError) in
@@ -229,7 +230,7 @@ extension JournalBatch {
         }
     }
 
-    /// Rewrites the part that only the kernel has: reads it, and writes it through.
+    /// Rewrites the part that only the kernel has: reads it and writes it through.
     private func rewrite(in ring: JournalRing, _ file: any StoreFile) throws(StorageError) {
         var position = rewrittenFrom
         while position < start {
@@ -250,15 +251,14 @@ extension JournalBatch {
         }
     }
 
-    /// After a failed write: makes sure that the record at `position`, and with it all after it, is not found in the
-    /// file, now or later. The medium gets only the bytes that the kernel's cache had: an incomplete record there was
-    /// never valid. A record that is, or may be, complete is overwritten with zeros for good, up to the end of its
-    /// first sector.
+    /// After a failed write, makes sure that the record at `position`, and so all records after it, can't be found in
+    /// the file now or later. The medium only gets bytes that the kernel's cache had, so an incomplete record there was
+    /// never valid. A record that is, or may be, complete is overwritten with zeros, up to the end of its first sector.
     func takeBack(from position: UInt64, in ring: JournalRing, file: any StoreFile) throws(StorageError) {
         let position = Swift.max(position, start)
         let offset = (ring.first << FileFormat.sectorShift) + ring.place(of: position.floorSector)
         let first = Int(position.floorSector - start)
-        // Records of published commits may be before it in its sector.
+        // Records of published commits may come before it in its sector.
         let known = Int(position - position.floorSector)
         var sector = Array(bytes[first..<first + FileFormat.sectorSize])
         guard sector.withBytes({ Self.isThere($0, known, at: offset, file) }) else { return }
@@ -266,8 +266,8 @@ extension JournalBatch {
         try sector.withBytes { (bytes) throws(StorageError) in try file.writeThrough(bytes, at: offset) }
     }
 
-    /// Whether the file's sector at `offset` can be that in which the record at `place` of `bytes` begins. Bytes after
-    /// the record's end in its sector don't count.
+    /// Whether the file's sector at `offset` may be the one in which the record at `place` of `bytes` begins. Bytes of
+    /// the sector after the record's end don't count.
     private static func isThere(_ bytes: Bytes, _ place: Int, at offset: UInt64, _ file: any StoreFile) -> Bool {
         guard let record = bytes.baseAddress.map({ $0 + place }) else { return true }
         let size = JournalRecord.headerSize + Int(truncatingIfNeeded: record.u64(8))

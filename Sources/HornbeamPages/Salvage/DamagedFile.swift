@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that may be damaged anywhere, read for what is still there: a header if one holds, the space map as far as it
-// can be read, and pages by number, each believed only with its checksum. Reads by system calls, so that a sector that
-// the disk can't give is an unreadable page and not a signal. Never writes.
+// Reads a file that may be damaged anywhere: a header if one is valid, the readable parts of the space map, and pages
+// by number, each of which counts only with its checksum. Reads with system calls, so that a sector that the disk can't
+// read is an unreadable page and not a signal. Never writes.
 
-/// One damaged file, read by one thread.
+/// A damaged file. Only one thread may read it.
 package final class DamagedFile {
     /// Whether a page belongs to the newest checkpoint's state.
     package enum Standing {
         case current
-        /// It belongs to a former state: its bytes may hold data that was changed or deleted since.
+        /// The page belongs to a former state: its bytes may hold data that was changed or deleted since.
         case free
-        /// The relevant part of the space map is lost.
+        /// The part of the space map that has the page is lost.
         case unknown
     }
 
     package let path: String
     package let pageSize: Int
-    /// Whole sectors of the file as it is.
+    /// Number of whole sectors that the file has.
     package let sectorCount: UInt64
-    /// Texts on what was lost or found again of the file as a whole.
+    /// Notes on losses and recoveries that concern the file as a whole.
     package private(set) var notes: [String] = []
     private let file: any StoreFile
     private let header: HeaderSlot?
     private let keys: StoreKeys?
-    /// The key that it was opened with.
+    /// The key that the file was opened with.
     package let encryption: (any StoreEncryption)?
-    /// Whether both slots say the same: then the journal is where they say.
+    /// Whether both slots are equal: then the journal is where they say.
     private let isHeaderSure: Bool
     private var space: SpaceMap
     private lazy var commits = findCommits()
@@ -41,7 +41,7 @@ package final class DamagedFile {
         try self.init(file: try LinuxFile.open(path: path, options: options), encryption: encryption)
     }
 
-    /// Throws if the file is of a newer format, or has no trace of a store.
+    /// Throws if the file has a newer format, or no trace of a store.
     package init(file: any StoreFile, encryption: (any StoreEncryption)? = nil) throws(StorageError) {
         self.file = file
         self.encryption = encryption
@@ -49,7 +49,7 @@ package final class DamagedFile {
         sectorCount = try file.size() >> FileFormat.sectorShift
         keys = try sectorCount > 0 ? StoreKeys.salvaging(file, encryption) : nil
         let slots = try Self.readHeaders(file, sectorCount, keys?.cipher)
-        // The newest; its places are looked at when they are used.
+        // The newest slot. The places it names are checked when they are used.
         header = slots.max { $0.checkpoint < $1.checkpoint }
         isHeaderSure = slots.count == FileFormat.headerSlotCount && slots.allSatisfy { $0 == slots.first }
         if let header {
@@ -81,9 +81,9 @@ package final class DamagedFile {
 
     deinit { file.close() }
 
-    /// The checkpoint's root, if there is a header.
+    /// The checkpoint's root; nil without a header.
     package var root: RootRecord? { header?.root }
-    /// The newest transaction that a page can be of.
+    /// The newest transaction that a page can belong to.
     package var newestBirth: UInt64 { header?.transaction ?? FileFormat.maximumNumber }
     /// Whether it is an encrypted store.
     package var isSealed: Bool { keys != nil }
@@ -91,7 +91,7 @@ package final class DamagedFile {
 
     // MARK: Pages
 
-    /// The page's bytes if its checksum holds and it says of itself to be of this kind and size; nil for any other.
+    /// Returns the page's bytes if its checksum is right and its header states this kind and size; nil otherwise.
     package func page(_ number: UInt64, kind: PageKind, sectors: UInt32) -> [UInt8]? {
         guard number >= FileFormat.reservedSectors, sectors > 0, sectors <= FileFormat.maximumPageSectors,
             number < sectorCount, UInt64(sectors) <= sectorCount - number,
@@ -103,8 +103,8 @@ package final class DamagedFile {
         return problem == nil ? bytes : nil
     }
 
-    /// A leaf's raw bytes, whether it is stored as it is or compressed; nil if it is not whole. `pointer` as its parent
-    /// has it.
+    /// Returns a leaf's raw bytes, whether it is stored as it is or compressed; nil if it is not whole. `pointer` comes
+    /// from its parent.
     package func leaf(_ pointer: UInt64) -> [UInt8]? {
         let number = PagePointer.number(pointer)
         let sectors = PagePointer.sectors(pointer)
@@ -136,13 +136,13 @@ package final class DamagedFile {
         return space.isLive(SectorRun(start: page, count: sectors)) ? .current : .free
     }
 
-    /// Whether a sector is the journal's, as far as the header tells.
+    /// Whether a sector belongs to the journal, according to the header.
     package func isJournal(_ sector: UInt64) -> Bool {
         header.map { $0.journal.run.start..<$0.journal.run.end ~= sector } ?? false
     }
 
-    /// Calls `visit` with a pointer to every place that looks like a page of a tree; whether it is one is for `page`
-    /// and `leaf` to say.
+    /// Passes a pointer to each place that looks like a page of a tree to `visit`. `page` and `leaf` then find out
+    /// whether it is one.
     package func scan(visit: (_ pointer: UInt64, _ kind: PageKind) -> Void) {
         Self.scan(file, 0..<sectorCount) { (number, bytes) in
             let header = PageHeader(reading: bytes)
@@ -186,7 +186,7 @@ package final class DamagedFile {
 
     // MARK: Scanning
 
-    /// Calls `visit` with the bytes of each sector; sectors that can't be read are left out.
+    /// Passes the bytes of each sector to `visit`. Leaves out sectors that can't be read.
     static func scan(
         _ file: any StoreFile, _ sectors: Range<UInt64>, visit: (UInt64, UnsafeRawPointer) -> Void
     ) {
@@ -209,7 +209,8 @@ package final class DamagedFile {
         }
     }
 
-    /// What most whole nodes are like; branches count for more, because leaves of compressed trees have other sizes.
+    /// The size of most whole nodes, and whether most are encrypted. Branches count for more, because leaves of
+    /// compressed trees have other sizes.
     private static func guessPages(
         _ file: any StoreFile, _ sectorCount: UInt64
     ) -> (size: Int, areSealed: Bool)? {
@@ -234,7 +235,7 @@ package final class DamagedFile {
 
     // MARK: Header and space map
 
-    /// The slots that hold.
+    /// Reads the header slots that are valid.
     private static func readHeaders(
         _ file: any StoreFile, _ sectorCount: UInt64, _ cipher: (any PageCipher)?
     ) throws(StorageError) -> [HeaderSlot] {
@@ -243,7 +244,7 @@ package final class DamagedFile {
             guard let bytes = read(file, slot, 1) else { continue }
             switch bytes.withUnsafeBytes({ HeaderSlot.read($0, cipher) }) {
             case .valid(let header):
-                // Up to the former size of the file: parts that were cut off are found missing page by page.
+                // Allows the former size of the file: parts that were cut off are found to be missing page by page.
                 let bytes = Swift.max(header.fileSectors, sectorCount) << FileFormat.sectorShift
                 if header.fileSectors <= UInt64(FileFormat.maximumFileBytes) >> FileFormat.sectorShift,
                     header.problem(fileBytes: bytes) == nil
@@ -289,12 +290,13 @@ package final class DamagedFile {
         }
     }
 
-    /// The newest complete space directory, if there is no header: that of the last checkpoint, or of one that was
-    /// about to be.
+    /// Finds the newest complete space directory if there is no header. It is that of the last checkpoint, or of a
+    /// checkpoint that was not finished.
     private func findDirectory() -> (PageReference, UInt32, UInt64)? {
         var newest: (PageReference, UInt32, UInt64)?
         let covered = UInt64(space.extentsPerMap) * FileFormat.extentSectors
-        // As far as the file may have been cut: many that claim to be large would be read again and again.
+        // Bounded by a size that the file may have had: many directories that claim to be large would be read again
+        // and again.
         let limit = 16 * Swift.max(sectorCount, covered)
         let reserve = PageSeal.reserve(keys?.cipher)
         let largest = SpaceDirectoryPage.sectors(maps: Int(limit / covered), reserve: reserve)
@@ -316,9 +318,9 @@ package final class DamagedFile {
 
     // MARK: Journal
 
-    /// The commits since the checkpoint, oldest first, up to the first damaged one: those of the header's journal.
-    /// Without a header, those that follow the newest page of the space map's state. If the header may be a former one,
-    /// also those of later journals, if they follow.
+    /// Finds the commits since the checkpoint, oldest first, up to the first damaged one. With a header they are in its
+    /// journal. Without one they follow the newest page of the space map's state. If the header may be a former one,
+    /// commits of later journals are added if they follow.
     private func findCommits() -> JournalSearch {
         var sectors = 0..<sectorCount
         if let ring = header?.journal.run {
@@ -334,10 +336,10 @@ package final class DamagedFile {
         return search
     }
 
-    /// Number of commits since the checkpoint.
+    /// Number of commits since the checkpoint that were found.
     package var commitCount: Int { commits.count }
 
-    /// Calls `each` with the payloads of the commits, oldest first, up to the first unreadable one.
+    /// Passes the payloads of the commits to `each`, oldest first, up to the first unreadable one.
     package func forEachCommit(_ each: (Bytes) throws(StorageError) -> Void) throws(StorageError) {
         for index in 0..<commits.count {
             guard let payload = commits.redo(index) else { return }
@@ -345,8 +347,8 @@ package final class DamagedFile {
         }
     }
 
-    /// The newest birth among the pages that the space map has in use: the transaction of its state, for the last one
-    /// wrote a page of the catalogue at least. 0 if nothing of it is left.
+    /// The newest birth among the pages in use in the space map. It is the transaction of the map's state, because the
+    /// last transaction wrote at least one page of the catalogue. 0 if nothing of it is left.
     private func newestCurrentBirth() -> UInt64 {
         var newest: UInt64 = 0
         scan { (pointer, kind) in

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for the journal's records anywhere in a damaged file: each names its ring, the generation and the record before
+// Searches a damaged file for the journal's records. Each record names its ring, the generation and the record before
 // it, so their order is known without a header and without the ring's position. Trusts no byte: a record counts only
 // with its checksum.
 
-/// The whole records of a file's journals, the present one and former ones.
+/// The whole records of a file's present and former journals.
 struct JournalSearch {
     /// A whole record, its ring, and its place there.
     private struct Found {
@@ -21,7 +21,7 @@ struct JournalSearch {
 
     private let file: any StoreFile
     private let cipher: (any PageCipher)?
-    /// In the order of their transactions.
+    /// Ordered by transaction.
     private var records: [Found] = []
     private var witness: JournalWitness?
     /// The commits that follow the state, oldest first.
@@ -38,7 +38,7 @@ struct JournalSearch {
         let sector = place < sectorCount ? DamagedFile.read(file, place, 1) : nil
         witness = sector?.withBytes { $0.baseAddress.flatMap { JournalWitness(reading: $0, cipher) } }
         if let header, witness?.generation != header.generation { witness = nil }
-        // Complete records don't overlap: together they are no larger than the file, with any claimed sizes.
+        // Complete records don't overlap: together they are no larger than the file, whatever sizes they claim.
         var budget = sectorCount << FileFormat.sectorShift
         var found: [Found] = []
         DamagedFile.scan(file, sectors) { (sector, bytes) in
@@ -87,15 +87,15 @@ struct JournalSearch {
     /// Number of commits that follow the state.
     var count: Int { commits.count }
 
-    /// Returns the redo of one of them, or nil if it can't be read any more.
+    /// Returns the redo of a commit, or nil if it can't be read any more.
     func redo(_ index: Int) -> [UInt8]? {
         let payload = Self.payload(of: commits[index], file)
         guard let cipher else { return payload }
         return payload.flatMap { $0.withBytes { commits[index].record.open($0, with: cipher) } }
     }
 
-    /// Finds the commits that follow the header's state; without one, the state with this newest birth. The newest
-    /// transaction that is known then.
+    /// Finds the commits that follow the header's state; without a header, those that follow the state with this newest
+    /// birth. Returns the newest transaction that is known then.
     mutating func follow(_ header: HeaderSlot?, newestBirth: () -> UInt64) -> UInt64 {
         let base = header?.transaction ?? newestBirth()
         var end = header.map {
@@ -112,8 +112,8 @@ struct JournalSearch {
         return end?.transaction ?? base
     }
 
-    /// Finds the end after which the commits go on that a state of this transaction lacks. No commit between may be
-    /// missing. Returns nil if there is no later record, or it does not follow the state.
+    /// Finds the end that the commits missing from a state of this transaction must follow. Returns nil if there is no
+    /// later record, or if a commit between is missing.
     private func start(after transaction: UInt64) -> End? {
         guard let first = records.first(where: { $0.record.transaction > transaction })?.record else { return nil }
         let follows =
@@ -123,7 +123,8 @@ struct JournalSearch {
         return End(generation: first.generation, previous: first.previous, transaction: transaction)
     }
 
-    /// The record that follows: the next of its journal, or the first of another one, if its number is the next.
+    /// Returns the record that follows: the next one of the journal, or the first one of another journal if its number
+    /// is the next.
     private static func next(after end: End, in rest: ArraySlice<Found>) -> Int? {
         let later = rest.drop { $0.record.transaction <= end.transaction }
         return later.firstIndex { $0.record.generation == end.generation && $0.record.previous == end.previous }

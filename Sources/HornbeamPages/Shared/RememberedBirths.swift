@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // "Verified in this process", for readers beside a writer in another process: the birth that each page had when it was
-// verified. The writer reuses a page's number without telling them, but never gives two pages of one number the same
-// birth within a life of the file.
+// verified. The writer reuses a page's number without telling the readers, but within a life of the file it never gives
+// two pages with one number equal births.
 //
-// Stale reads are harmless: a birth that a reader misses is verified once more. The birth of a page that is no longer
-// there equals no birth that a parent can name.
+// Stale reads are harmless: if a reader misses a birth, it verifies the page once more. The birth of a page that is
+// gone equals no birth that a parent can name.
 
 import Glibc
 import Synchronization
 
-/// The births of verified pages by number; 0: not verified.
+/// The births of verified pages by number; 0 for other pages.
 final class RememberedBirths: Sendable {
     let memory: Mapping
     private let count: UInt64
@@ -30,6 +30,6 @@ final class RememberedBirths: Sendable {
 
     func remember(_ birth: UInt64, of page: UInt64) { births[Int(page)].store(birth, ordering: .releasing) }
 
-    /// The memory goes back to the system and reads as zeros.
+    /// Forgets all births: the memory goes back to the system and reads as zeros.
     func forgetAll() { madvise(memory.base, memory.capacity, MADV_DONTNEED) }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared root, sector 2: the newest durable state, told to readers in other processes. It means something only
-// while its writer lives, or to those who know that nobody has written since; it is never synced, and no recovery reads
-// it.
+// The shared root, sector 2: the newest durable state, for readers in other processes. It is valid only while its
+// writer lives, or as long as no other has written since. It is never synced, and no recovery reads it.
 //
 //   offset size
 //        0    8  the bytes "HBSHARED"
@@ -17,8 +16,8 @@
 //      120    8  sectors that only older states hold
 //      128   36  nonce and tag of an encrypted store (`SectorSeal`)
 //
-// The last four are for figures alone, as of the commit or checkpoint before; they are not told again for the same
-// state. The last three are 0 where an older version of the program wrote.
+// The last four are only for figures, as of the commit or checkpoint before. They are not written again for an
+// unchanged state. The last three are 0 if an older version of the program wrote the sector.
 
 /// The contents of the shared root.
 struct SharedRoot: Equatable, Sendable {
@@ -62,7 +61,7 @@ struct SharedRoot: Equatable, Sendable {
         sector.set(Self.checksum(UnsafeRawPointer(sector)), at: 8)
     }
 
-    /// Reads the shared root in a sector. Returns nil if the sector holds none, or is just being written.
+    /// Reads the shared root in a sector. Returns nil if the sector holds none, or if a write of it is under way.
     init?(reading sector: UnsafeRawPointer, _ cipher: (any PageCipher)?) {
         // Another process may be writing it: only bytes that were checked may be used.
         let copy = UnsafeMutableRawPointer.allocate(byteCount: Self.sealedSize, alignment: 8)
@@ -91,13 +90,13 @@ struct SharedRoot: Equatable, Sendable {
 
     // MARK: In a file
 
-    /// The whole of it; nil if the sector holds none, or is just being written.
+    /// Reads and checks all of it. Returns nil if the sector holds none, or if a write of it is under way.
     static func read(_ file: FileReader, _ cipher: (any PageCipher)?) throws(StorageError) -> SharedRoot? {
         try file.bytes(at: offset, count: FileFormat.sectorSize).baseAddress.flatMap { SharedRoot(reading: $0, cipher) }
     }
 
-    /// Its identity alone, unchecked: equal to a former one only if nothing else was written since (a torn read shows
-    /// some byte of another content).
+    /// Reads only its identity, unchecked. It equals a former one only if nothing else was written since (a torn read
+    /// shows some byte of another content).
     static func identity(_ file: FileReader) throws(StorageError) -> Identity {
         guard let sector = try file.bytes(at: offset, count: FileFormat.sectorSize).baseAddress else {
             return Identity(life: 0, sequence: 0)

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writer's side of reading in other processes. It tells them the newest durable state, and keeps the pages of the
-// states that they have snapshots of.
+// The writer's side of reading in other processes. It tells other processes the newest durable state, and keeps the
+// pages of the states that they have snapshots of.
 //
 //   writer                                  reader (Follower)
 //   1 tells the new state                   1 reads which state is told
 //   2 asks for all pins                     2 pins it
 //   3 lets go of states without a pin       3 looks again: the same state, or let go and begin anew
 //
-// If the reader's second look (3) still sees the former state, the writer had not finished 1; so its 2 comes after the
-// pin, and finds it. A pin that is found late, or of a dead reader that the kernel has not cleared away yet, only
-// delays the reuse of pages. The beginning of a writer's life counts as telling: the state is the checkpoint's then,
-// and nothing is written (opening and closing a store leaves its file as it was), except where it must be recovered.
-// Readers find that state in the header. Two rules follow. A header can be read before it is durable, so the writer
-// writes the state before its first header. And a reader that doesn't look during this life goes by the word of the
-// former one, so the writer writes the state at once if that word is another state.
+// If the reader's second look (3) still sees the former state, the writer had not finished its step 1, so its step 2
+// comes after the pin and finds it. A pin that is found late, or a pin of a dead reader that the kernel has not removed
+// yet, only delays the reuse of pages. The beginning of a writer's life counts as telling: the state is the
+// checkpoint's then, and nothing is written (opening and closing a store leaves its file as it was), unless it must be
+// recovered. Readers find that state in the header. Two rules follow. A header can be read before it is durable, so the
+// writer writes the state before its first header. And a reader that doesn't look during this life trusts the state
+// that the former life told, so the writer writes the state at once if that is another one.
 //
 // A durable commit's pages may still be in the writer's memory (see UnwrittenPages), and then the state can't be told.
-// As long as no reader has the file open nobody misses that; one that comes must see all that was acknowledged.
+// That is harmless while no reader has the file open. A reader that opens it must see every acknowledged commit.
 //
 //   writer                                  reader
 //   1 says that it is in arrears            1 attends
@@ -24,18 +24,18 @@
 //     yes: writes, tells, is in arrears       yes: waits until it is so no more
 //          no more
 //
-// Both are locks, whose calls the kernel has in one order: one of the two sees the other (Dekker's). A writer that
-// commits no more writes and tells after a moment of itself, on the thread that checkpoints; without that thread, or
-// while that waits for a transaction, the commit does so.
+// Both are locks, and the kernel orders the calls of all processes: one of the two sees the other (Dekker's algorithm).
+// If there are no more commits, the thread that checkpoints soon writes and tells. Without that thread, or while it
+// waits for a transaction, the commit does so.
 //
-// A writer that opens a file may find readers of the life before. What they see can lie anywhere in what its space map
-// calls free, for the former writer told states that no checkpoint had reached. So nothing that was free then is used
-// until all of them have let go; meanwhile the file grows.
+// A writer that opens a file may find readers of the life before. Their pages can be anywhere in the sectors that its
+// space map has as free, because the former writer told states that no checkpoint had reached. So no sector that was
+// free then is used until all of these readers have let go; until then the file grows.
 
 import Synchronization
 
-/// Announces states and keeps them, each by a hold (`PublishedState.hold`). Nil if no other process can have the file
-/// open.
+/// Announces states, and keeps each of them by a hold (`PublishedState.hold`). Nil if no other process can have the
+/// file open.
 final class Announcer: @unchecked Sendable {
     // Sendable: `sector` is touched with `known` locked only.
     private let file: any StoreFile
@@ -43,39 +43,40 @@ final class Announcer: @unchecked Sendable {
     private let neighbours: any Neighbours
     private let sector: UnsafeMutableRawPointer
     private let known: Mutex<Known>
-    /// Readers of the life before; in the writer's turn.
+    /// Readers of the life before. Used in the writer's turn.
     private var inheritance: Inheritance?
-    /// Whether there was a reader at the last look: then commits write their pages, to be announced at once.
+    /// Whether there was a reader at the last look. If so, commits write their pages at once, to be announced.
     var isAttended: Bool { attended.load(ordering: .relaxed) }
     private let attended = Atomic<Bool>(false)
     /// Whether there is a durable state that others don't know of.
     var isInArrears: Bool { arrears.load(ordering: .sequentiallyConsistent) }
     private let arrears = Atomic<Bool>(false)
 
-    /// The knowledge that other processes have.
+    /// The state of telling, and what other processes know.
     private struct Known {
         var newest: SharedRoot
-        /// The newest state that other processes know of. Nil before they know any of this life, and while there is an
-        /// untold state and no reader for this one: a new reader then waits for the newer one.
+        /// The newest state that other processes know of. Nil before they know any state of this life, and while there
+        /// is an untold state and no reader of this one: a new reader then waits for the newer one.
         var told: PublishedState?
-        /// Its transaction, and the last one's when there is none.
+        /// The transaction of `told`, or of the last told state if that is nil.
         var toldTransaction: UInt64?
-        /// The newest durable state, if it is newer: some of its pages were not in the file when it became that.
+        /// The newest durable state if it is newer than `told`: some of its pages were not in the file when it became
+        /// durable.
         var untold: PublishedState?
-        /// States that were told before, until no reader has them.
+        /// States that were told earlier. Kept until no reader has them.
         var former: [PublishedState] = []
-        /// Number of these states, from the first on, that other processes had pinned when `collect` looked last.
+        /// The first states of `former`: those that other processes had pinned when `collect` looked last.
         var pinned = 0
-        /// It is unknown which of the announced states others see: all are kept.
+        /// Whether it is unknown which of the announced states others see. If so, all are kept.
         var isUncertain = false
-        /// Whether this life has written a state where others look for it.
+        /// Whether this life has written a state to the shared root.
         var hasTold = false
-        /// Whether others know that there may be an untold one.
+        /// Whether the lock tells others that there may be an untold state.
         var isArrearsLocked = false
         var hasBegun = false
     }
 
-    /// Pins that were there before this life, and what is kept for them.
+    /// Pins from before this life, and the pages that are kept for them.
     private struct Inheritance {
         var pins: [Range<UInt64>]
         /// The checkpoint that this life began with.
@@ -95,9 +96,9 @@ final class Announcer: @unchecked Sendable {
 
     deinit { sector.deallocate() }
 
-    /// Begins this life of the file: from here on no process uses a state that an earlier writer told. The file must be
-    /// unchanged before; the space map and the last checkpoint's pin are in place. `isWhole`: the checkpoint has the
-    /// newest state, the journal none. In the writer's turn, before the store is shared.
+    /// Begins this life of the file: from here on no process uses a state that an earlier writer told. The file must
+    /// not have been changed before. The space map and the last checkpoint's pin must be in place. `isWhole`: the
+    /// checkpoint has the newest state, so the journal is empty. In the writer's turn, before the store is shared.
     func begin(_ side: WriterSide, isWhole: Bool) throws(StorageError) {
         let state = side.tip
         let mustTell = isWhole ? try !isToldAlready(state) : false
@@ -127,8 +128,8 @@ final class Announcer: @unchecked Sendable {
         neighbours.hasBegun()
     }
 
-    /// Whether the last state that was told in this file is this one, or none was. Otherwise a reader of the life
-    /// before could go on with the other one, should this life end before the reader looks again.
+    /// Whether the last state that was told in this file is this one, or none was told. Otherwise a reader of the life
+    /// before might go on with the other state, if this life ends before the reader looks again.
     private func isToldAlready(_ state: PublishedState) throws(StorageError) -> Bool {
         let reader = FileReader(file, mapping: nil)
         if try SharedRoot.identity(reader) == SharedRoot.Identity(life: 0, sequence: 0) { return true }
@@ -136,7 +137,7 @@ final class Announcer: @unchecked Sendable {
     }
 
     /// Announces a durable state, and takes over one of its holds. The state is kept until another one is announced and
-    /// no reader has it. A failure is no failure of the commit: others see an older state a little longer.
+    /// no reader has it. If that fails the commit still succeeds: others see an older state a little longer.
     func tell(_ state: PublishedState, _ figures: PageStatistics) {
         known.withLock { tell(state, figures, &$0) }
     }
@@ -156,13 +157,13 @@ final class Announcer: @unchecked Sendable {
         known.newest.name(state)
         known.newest.note(figures)
         repeatNewest(&known)
-        // Without the lock, which can't be had either, a process that opens the file now doesn't wait.
+        // If the lock can't be had either, a process that opens the file now doesn't wait.
         if known.isUncertain { try? beginArrears(&known) }
         settleArrears(&known)
     }
 
-    /// Writes the state that others know of, unless this life has written one. Before the header of another state is
-    /// written: others would read that one there while it can still be lost.
+    /// Writes the state that others know of, unless this life has written one. Called before the header of another
+    /// state is written: others would read that state there while it can still be lost.
     func tellBeginning(_ figures: PageStatistics) throws(StorageError) {
         try known.withLock { (known) throws(StorageError) in
             guard known.hasBegun, !known.hasTold, let state = known.told else { return }
@@ -177,9 +178,9 @@ final class Announcer: @unchecked Sendable {
         }
     }
 
-    /// Keeps a durable state that can't be announced yet, taking over one of its holds, and marks that for processes
-    /// that open the file from here on. Returns false if a process has it open already, or may have: then it must be
-    /// announced now.
+    /// Keeps a durable state that can't be announced yet, and takes over one of its holds. Marks that for processes
+    /// that open the file from here on. Returns false if a process has the file open already, or may have it: then the
+    /// state must be announced now.
     func keep(_ state: PublishedState) -> Bool {
         known.withLock { known in
             let newest = max(known.toldTransaction ?? 0, known.untold?.transaction ?? 0)
@@ -206,7 +207,7 @@ final class Announcer: @unchecked Sendable {
     /// The newest durable state that can't be announced yet.
     var kept: PublishedState? { known.withLock { $0.untold } }
 
-    /// Announces a state of `kept`'s, all pages of which are in the file by now, unless a newer one has taken its
+    /// Announces a state that `kept` returned, now that all its pages are in the file, unless a newer one has taken its
     /// place.
     func tellKept(_ state: PublishedState, _ figures: PageStatistics) {
         known.withLock { known in
@@ -216,7 +217,7 @@ final class Announcer: @unchecked Sendable {
         }
     }
 
-    /// Whether a process waits for the announcement of `kept`.
+    /// Whether another process has the file open. True if that is unknown.
     func attendsAny() -> Bool { (try? neighbours.attendsAny()) ?? true }
 
     private func beginArrears(_ known: inout Known) throws(StorageError) {
@@ -246,7 +247,7 @@ final class Announcer: @unchecked Sendable {
         settleArrears(&known)
     }
 
-    /// Looks anew whether there are readers, if there were.
+    /// Checks again whether there are readers, if there were any.
     func renewAttendance() {
         guard isAttended else { return }
         attended.store(attendsAny(), ordering: .relaxed)
@@ -271,7 +272,8 @@ final class Announcer: @unchecked Sendable {
 
     /// Releases the states that no reader in another process has any more. In the writer's turn.
     func collect(_ side: WriterSide) {
-        // Released without the lock: `UnwrittenPages` has one of its own, in which this one may be asked for.
+        // Released outside of the lock, because `UnwrittenPages` has a lock of its own, under which this one may be
+        // asked for.
         let free = known.withLock { known -> Inheritance? in
             repeatUncertain(&known)
             guard !known.isUncertain, !known.former.isEmpty || inheritance != nil,
@@ -298,8 +300,8 @@ final class Announcer: @unchecked Sendable {
 }
 
 extension PageStore {
-    /// Announces the newest state, which is durable, to other processes. If some of its pages are in memory alone and
-    /// no other process reads, that is put off.
+    /// Announces the newest state, which is durable, to other processes. If some of its pages are only in memory and no
+    /// other process reads, that is put off.
     func tellNewest() {
         guard let announcer = side.announcer else { return }
         let state = newest.withLock { newest in
@@ -314,10 +316,10 @@ extension PageStore {
         }
     }
 
-    /// Writes pages that are in memory alone, and announces states that couldn't be announced before. Any thread. If
-    /// writing fails, others see an older state a little longer, and new readers wait. Commits during this leave more
-    /// to be announced. Returns false if a state could be neither written nor announced, or the store has failed, after
-    /// which nothing is written.
+    /// Writes pages that are only in memory, and announces states that couldn't be announced before. Any thread. If
+    /// writing fails, others see an older state a little longer, and new readers wait. Commits meanwhile leave more to
+    /// announce. Returns false if a state could be neither written nor announced, or if the store has failed: then
+    /// nothing is written.
     @discardableResult
     func catchUp() -> Bool {
         guard let announcer = side.announcer, announcer.isInArrears else { return true }
@@ -329,10 +331,10 @@ extension PageStore {
         return announcer.repeatUncertain()
     }
 
-    /// Whether there is a state to be announced, and a process waits for it.
+    /// Whether there is a state to announce and another process has the file open.
     var isAwaited: Bool { isInArrears && side.announcer?.attendsAny() ?? false }
 
-    /// Sizes that go with the newest state.
+    /// The sizes that are told with the newest state.
     private var told: PageStatistics {
         var figures = newest.withLock { $0.statistics }
         figures.fileBytes = verification.sectorCount << FileFormat.sectorShift
@@ -349,7 +351,7 @@ extension PageStore {
     /// `noteStatistics`.
     func tellCheckpoint(_ state: PublishedState) {
         guard let announcer = side.announcer else { return }
-        // It may be no longer the newest, and forgotten but for the checkpoint's pin.
+        // It may no longer be the newest, and may be kept only by the checkpoint's pin.
         side.retired.pin(state.transaction)
         side.older.append(state)
         state.hold()
@@ -363,7 +365,7 @@ extension SharedRoot {
         root = state.root
     }
 
-    /// The sizes that go with the state.
+    /// Copies the sizes that are told with the state.
     fileprivate mutating func note(_ figures: PageStatistics) {
         fileSectors = figures.fileBytes >> FileFormat.sectorShift
         usedSectors = figures.usedBytes >> FileFormat.sectorShift

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commit: the pages to their places, the redo record to the journal, then, without the turn, the record to the medium
-// and the new state to the readers. Durable first, visible second (invariant 3). The pages need not be durable, because
-// recovery makes them again from the record; until the state is visible nobody can reach them.
+// Commit writes the pages to their places and the redo record to the journal. Then, without the turn, it brings the
+// record to the medium and shows the new state to readers. Durable first, visible second (invariant 3). The pages need
+// not be durable, because recovery makes them again from the record; until the state is visible nobody can reach them.
 
 import Synchronization
 
-/// A commit that has given the writer's turn back and is not known to be durable yet. Any thread may wait for it. Some
-/// thread should: the outcome is not reported otherwise, and it may stay pending until the next commit.
+/// A commit that has given the writer's turn back and is not known to be durable yet. Any thread may wait for it. One
+/// should, because otherwise the outcome is not reported, and the commit may stay pending until the next one.
 package struct CommitInFlight: Sendable {
     enum Rest {
-        /// It is as durable as was asked, or there was nothing to do.
+        /// It is as durable as it asked, or there was nothing to do.
         case nothing
         case own(PendingCommit)
         /// It changed nothing. Earlier commits must become this durable, and if the commit that it was built on is
-        /// pending, that must not fail.
+        /// pending, that one must not fail.
         case earlier(Durability, after: PendingCommit?)
     }
 
     let store: PageStore?
     let rest: Rest
 
-    /// The end of what changed nothing and asked for nothing.
+    /// A commit that changed nothing and asked for nothing.
     package static var done: CommitInFlight { CommitInFlight(store: nil, rest: .nothing) }
 
-    /// Returns once the commit is as durable as was asked, and visible. Throws if it fell: then nothing of it is there.
+    /// Returns once the commit is as durable as it asked, and visible. Throws if it failed: then it has changed
+    /// nothing.
     package func wait() throws(StorageError) {
         switch rest {
         case .nothing: return
@@ -34,8 +35,9 @@ package struct CommitInFlight: Sendable {
 }
 
 extension PageStore {
-    /// The part of a commit that needs the turn. After it the caller ends the writer, gives the turn and calls
-    /// `complete`; nil: the commit is visible already. After an error the caller aborts: nothing has happened.
+    /// The part of a commit that needs the turn. After it the caller ends the writer, gives the turn back and calls
+    /// `complete`. Returns nil if the commit is visible already. After an error, which leaves everything as it was, the
+    /// caller aborts.
     func enter(_ writer: PageWriter, redo: Bytes?, durability: Durability) throws(StorageError) -> PendingCommit? {
         #if HORNBEAM_CHECKS
             try checkFrames()
@@ -65,12 +67,12 @@ extension PageStore {
     private func makeRoom(for size: Int) throws(StorageError) -> Bool {
         if pipeline.fits(redo: size) { return true }
         guard side.run != nil else { return false }
-        // Its error is not this commit's, which tries by a checkpoint of its own.
+        // Its error doesn't concern this commit, which tries with a checkpoint of its own.
         _ = concludeRun()
         return pipeline.fits(redo: size)
     }
 
-    /// The part without the turn: returns once the commit is as durable as it asked, and visible.
+    /// The part without the turn. Returns once the commit is as durable as it asked, and visible.
     func complete(_ commit: PendingCommit) throws(StorageError) {
         defer { tidy() }
         try pipeline.wait(for: commit) { show($0, isDurable: $1) }
@@ -84,17 +86,18 @@ extension PageStore {
         side.pace.wait(made: sectors << FileFormat.sectorShift) { side.allDirtyBytes }
     }
 
-    /// A commit without changes: makes earlier ones durable. Throws if the one that it was built on falls.
+    /// Commits a transaction without changes: makes earlier commits durable. Throws if the one that it was built on
+    /// fails.
     func makeDurable(_ durability: Durability, after base: PendingCommit?) throws(StorageError) {
         guard file.isDurable else { return }
-        // It may leave something to be announced as a commit does.
+        // Like a commit it may leave something to announce.
         defer { worker.noteCommit(in: self) }
         if let base { try complete(base) }
         try pipeline.makeDurable(durability) { show($0, isDurable: $1) }
     }
 
     /// Settles published commits, and checkpoints if that is due. If another thread has the turn, that thread settles,
-    /// but it may have no commit of its own: the store's thread is notified anyway.
+    /// but it may have no commit of its own; so the store's thread is notified anyway.
     private func tidy() {
         worker.noteCommit(in: self)
         let (used, capacity) = pipeline.journalUse
@@ -108,9 +111,9 @@ extension PageStore {
         if worker.isRunning { worker.wake() } else { checkpointNow(journal: change) }
     }
 
-    /// The ring for a commit by a checkpoint: after several transactions without redo, because the ring is too small
-    /// for it, a larger one. The redo is one more write to the medium. It pays only if the pages would be many more
-    /// bytes, as with changes all over a tree, but not with long or sorted values.
+    /// The ring for a commit that is made by a checkpoint. It is a larger one after several transactions without redo
+    /// because the ring was too small for it. The redo is one more write to the medium. It pays only if the pages would
+    /// be many more bytes, as with changes all over a tree, but not with long or sorted values.
     private func ringChange(missing size: Int) -> RingChange {
         let largest = Int(side.largestRing) << FileFormat.sectorShift
         guard size > 0, size <= JournalRecord.maximumPayload(ringBytes: largest) - verification.reserve,
@@ -124,7 +127,7 @@ extension PageStore {
         return sectors == side.header.journal.count ? .keep : .new(sectors)
     }
 
-    /// A transaction without redo: its pages, then a checkpoint that reaches them, then it is visible.
+    /// Commits a transaction without redo: writes its pages, makes a checkpoint that reaches them, then shows it.
     private func commitByCheckpoint(
         _ next: PublishedState, freed: [RetiredPages.Page], ring: RingChange
     ) throws(StorageError) {
@@ -137,7 +140,7 @@ extension PageStore {
             try checkpoint(next, journal: ring)
         } catch {
             if case .failed = error { throw error }
-            // The abort that follows puts the pages themselves back.
+            // The abort that follows puts back the pages themselves.
             side.retired.forget(heldBy: current)
             side.unpin(current)
             throw error
@@ -146,13 +149,13 @@ extension PageStore {
         side.tip = next
         side.settled = next
         show(next)
-        // By the checkpoint's end already, unless that waits for its second header slot.
+        // The checkpoint's end has told it already, unless that waits for its second header slot.
         tellNewest()
         side.collectPins()
         noteStatistics()
     }
 
-    /// Recovery's commit: the record is in the journal already.
+    /// The commit of recovery, whose record is in the journal already.
     func publishReplayed(_ writer: PageWriter) throws(StorageError) {
         side.usedNumber = writer.birth
         try writePages()
@@ -165,7 +168,7 @@ extension PageStore {
         side.tip = next
         show(next)
         if side.retired.isEmpty, base.isForgotten {
-            // Nothing is pinned, the former state neither: pages to be retired are free at once.
+            // Nothing is pinned, not even the former state: pages to be retired are free at once.
             for page in freed { side.release(page.run) }
         } else {
             retire(freed, from: base, death: next.transaction)
@@ -174,16 +177,16 @@ extension PageStore {
         noteStatistics()
     }
 
-    /// After a flush: shows the state that it made visible, if any. If it is durable, the newest is announced to other
-    /// processes.
+    /// After a flush: shows the state that became visible, if there is one. If it is durable, announces the newest
+    /// state to other processes.
     func show(_ state: PublishedState?, isDurable: Bool) {
         if let state { show(state) }
         if isDurable { tellNewest() }
     }
 
-    /// Brings the space map up to what has become of pending commits. In the turn, and not while a transaction is open
-    /// that builds on withdrawn ones. `isOpen`: while one is open that builds on what is settled now. It may have
-    /// addresses of pages that were in memory alone before its state was visible.
+    /// Updates the space map for commits that are no longer pending. In the turn, and not while a transaction is open
+    /// that builds on withdrawn commits. `isOpen`: a transaction is open that builds on the commits settled now. It may
+    /// have addresses of pages that were only in memory before its state was visible.
     func settle(whileOpen isOpen: Bool = false) {
         guard pipeline.hasSettled else { return side.collectPins() }
         let (published, withdrawn) = pipeline.takeSettled()
@@ -201,33 +204,33 @@ extension PageStore {
         noteStatistics()
     }
 
-    /// Buffers of pages that were written may be used again once every reader that may have found them there has ended.
-    /// All states before `settled` that have readers are in `side.older`.
+    /// Frees buffers of written pages once every reader that may have found them there has ended. All states before
+    /// `settled` that have readers are in `side.older`.
     private func reclaimUnwritten(upTo settled: PublishedState) {
         guard let unwritten = verification.unwritten, unwritten.isWaiting else { return }
         let oldest = side.older.lazy.filter(\.isRead).map(\.transaction).min() ?? settled.transaction
         unwritten.reclaim(before: Swift.min(oldest, settled.transaction))
     }
 
-    /// In the turn of the store's thread, while no transaction is open: if there are no readers, none has found any of
-    /// these pages, and new ones find them in the file.
+    /// In the turn of the store's thread, while no transaction is open. If there are no readers, none has found any of
+    /// these pages, and new readers find them in the file.
     func reclaimUnread(isIdle: Bool) {
         guard let unwritten = verification.unwritten, isIdle || unwritten.isWaiting else { return }
-        // A state that has been replaced by one which is not settled yet isn't among the older ones.
+        // A state that was replaced by an unsettled one isn't among the older ones.
         let state = newest.withLock { $0.state }
         guard state === side.settled, !state.isRead, !side.older.contains(where: \.isRead) else { return }
         unwritten.reclaim(before: .max, isIdle: isIdle)
     }
 
-    /// The state that was newest counts as pinned until it has no reader any more.
+    /// Counts the formerly newest state as pinned until it has no readers.
     private func retire(_ freed: [RetiredPages.Page], from base: PublishedState, death: UInt64) {
         side.retired.pin(base.transaction)
         side.retire(freed, death: death)
         side.older.append(base)
     }
 
-    /// Leaves the pages in memory: see `UnwrittenPages`. Pages without room there are written, and so are all if the
-    /// state is to be announced in a moment.
+    /// Leaves the pages in memory: see `UnwrittenPages`. Writes pages that have no room there, or all pages if the
+    /// state is to be announced soon.
     private func keepOrWritePages(_ frames: [Frame], _ durability: Durability) throws(StorageError) {
         guard let unwritten = verification.unwritten, durability != .full || side.announcer?.isAttended != true
         else { return try writePages(frames) }
@@ -238,17 +241,17 @@ extension PageStore {
         try writePages(rest)
     }
 
-    /// Number of bytes that the medium takes as fast in one piece as together with others.
+    /// Number of bytes that the medium writes as fast in one piece as together with others.
     private static var largeRun: Int { 256 << 10 }
 
-    /// Writes all committed pages that the file hasn't got yet. Any thread.
+    /// Writes all committed pages that are not in the file yet. Any thread.
     func writeUnwritten() throws(StorageError) {
         guard let unwritten = verification.unwritten, unwritten.hasStates else { return }
         try write(.all, of: unwritten)
     }
 
-    /// Writes the pages that were changed longest ago, so that later ones have room in memory. After an error they
-    /// stay.
+    /// Writes the pages that were changed longest ago, so that later ones have room in memory. After an error they stay
+    /// in memory.
     func makeRoom() {
         guard let unwritten = verification.unwritten, unwritten.isNearlyFull else { return }
         try? write(.olderHalf, of: unwritten)
@@ -259,7 +262,7 @@ extension PageStore {
         let cipher = verification.cipher
         try unwritten.write(part, newest: visible, cipher: cipher, cache: cipher == nil ? nil : cache) {
             (number, pages) throws(StorageError) in
-            // By the atomic: a thread that announces a state has the pipeline's lock.
+            // Reads the atomic, because a thread that announces a state has the pipeline's lock.
             guard !pipeline.hasFailed else { throw .invalid("\(file.path) has failed: nothing is written any more") }
             try file.write(Bytes(pages), at: number << FileFormat.sectorShift)
             side.noteWritten(pages.count)
@@ -271,15 +274,15 @@ extension PageStore {
         }
     }
 
-    /// Writes all frames to their places. `startsWriteBack`: large runs begin their way to the medium, because much
+    /// Writes all frames to their places. `startsWriteBack`: whether writing back large runs starts now, because much
     /// more will come.
     func writePages(startsWriteBack: Bool = false) throws(StorageError) {
         if side.frames.arePlaced { return finishPlacedPages() }
         try writePages(side.frames.inFileOrder(), startsWriteBack: startsWriteBack)
     }
 
-    /// In a store in memory pages are at their places already. Nodes get no checksum, which would never be checked: see
-    /// `Verification.isMemory`.
+    /// Finishes the pages of a store in memory, which are at their places already. Nodes get no checksum, because it
+    /// would never be checked: see `Verification.isMemory`.
     private func finishPlacedPages() {
         side.frames.forEachLive { frame in
             let header = PageHeader(reading: UnsafeRawPointer(frame.bytes))
@@ -290,7 +293,7 @@ extension PageStore {
         }
     }
 
-    /// These bytes were made and sealed here: readers need not verify them again.
+    /// Marks bytes that were made and sealed here, so that readers need not verify them again.
     private func noteVerified(_ frame: Frame) {
         if PageHeader(reading: UnsafeRawPointer(frame.bytes)).flags == 0 {
             verification.mark(frame.run.start)
@@ -299,7 +302,7 @@ extension PageStore {
         }
     }
 
-    /// One write for each run that is contiguous in the file and in memory.
+    /// Makes one write for each run that is contiguous in the file and in memory.
     private func writePages(_ frames: [Frame], startsWriteBack: Bool = false) throws(StorageError) {
         if let cipher = verification.cipher { return try writeSealed(frames, cipher, startsWriteBack) }
         var index = 0
@@ -326,8 +329,8 @@ extension PageStore {
         }
     }
 
-    /// Writes frames encrypted, from copies: the transaction may need them as they are. One write for each run that is
-    /// contiguous in the file.
+    /// Encrypts copies of frames and writes them: the transaction may still need the originals. Makes one write for
+    /// each run that is contiguous in the file.
     private func writeSealed(
         _ frames: [Frame], _ cipher: any PageCipher, _ startsWriteBack: Bool
     ) throws(StorageError) {
@@ -356,7 +359,7 @@ extension PageStore {
     }
 
     #if HORNBEAM_CHECKS
-        /// The other half of the check on first touch: a page that would be refused must not be published.
+        /// The counterpart of the check on first touch: a page that would be refused there must not be published.
         func checkFrames() throws(StorageError) {
             for frame in side.frames.inFileOrder() {
                 let header = PageHeader(reading: UnsafeRawPointer(frame.bytes))

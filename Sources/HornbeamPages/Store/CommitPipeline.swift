@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the end of a transaction to its commit being visible. A commit enters in the writer's turn and waits without it,
-// so that the next transaction runs meanwhile; whoever waits first writes all records that are there at once.
+// so that the next transaction runs meanwhile. The thread that waits first writes all records that are there at once.
 //
 //   pending ──flush succeeds──▶ published ──settle──▶ (pages it freed are retired)
-//      └──────flush fails─────▶ withdrawn ──settle──▶ (its pages are free again, what it freed is in use again)
+//      └──────flush fails─────▶ withdrawn ──settle──▶ (its pages are free again, pages it freed are in use again)
 //
-// Invariants 3 and 4: commits are published in the order in which they entered, each with all before it; none before it
-// is as durable as it asked. When a flush fails, its records are taken back and all pending commits are withdrawn,
-// because each builds on the one before. The open transaction builds on them too: it can't enter. If taking back fails,
-// the outcome is unknown and the store has failed. What concerns space is left to `PageStore.settle`, in the writer's
-// turn.
+// Invariants 3 and 4: commits are published in the order in which they entered, each together with all before it, and
+// not before it is as durable as it asked. When a flush fails, its records are taken back and all pending commits are
+// withdrawn, because each builds on the one before. An open transaction builds on them too and can't enter any more. If
+// taking back fails, the outcome is unknown and the store has failed. `PageStore.settle` updates the space map later,
+// in the writer's turn.
 
 import Synchronization
 
@@ -19,7 +19,7 @@ final class PendingCommit: @unchecked Sendable {
     let state: PublishedState
     /// The state it was made from.
     let base: PublishedState
-    /// Pages of earlier states that it does without.
+    /// Pages of earlier states that the state no longer has.
     let freed: [RetiredPages.Page]
     /// The sectors of its own pages.
     let born: [SectorRun]
@@ -39,7 +39,7 @@ final class PendingCommit: @unchecked Sendable {
     }
 }
 
-/// The journal and the commits that are not settled. Any thread; guards itself.
+/// The journal and the commits that are not settled. Any thread may use it; it guards itself.
 final class CommitPipeline: @unchecked Sendable {
     // Sendable: everything variable is guarded by `monitor`.
     private let file: any StoreFile
@@ -47,28 +47,28 @@ final class CommitPipeline: @unchecked Sendable {
     private let monitor = Monitor()
     /// Used only by the thread that flushes.
     private let witness: WitnessWriter
-    /// The writer of the journal. It is nil in memory, in a read-only store and until recovery is done. It is also nil
-    /// while a checkpoint that the second header slot's former header doesn't lead to waits for that slot.
+    /// The writer of the journal. Nil in memory, in a read-only store and until recovery is done. Also nil while a
+    /// checkpoint waits for its second header slot whose former header doesn't lead to that checkpoint.
     @exclusivity(unchecked) private var journal: JournalWriter?
     @exclusivity(unchecked) private var pending: [PendingCommit] = []
     @exclusivity(unchecked) private var published: [PendingCommit] = []
     @exclusivity(unchecked) private var withdrawn: [PendingCommit] = []
     @exclusivity(unchecked) private var isFlushing = false
-    /// The header whose mark of a clean end goes before the first records are written.
+    /// The header whose mark of a clean end must be removed before the first records are written.
     @exclusivity(unchecked) private var marked: HeaderSlot?
-    /// Flushes that have ended.
+    /// Number of flushes that have ended.
     @exclusivity(unchecked) private var flushes = 0
     @exclusivity(unchecked) private var failure: StorageError? {
         didSet { failed.store(true, ordering: .sequentiallyConsistent) }
     }
-    /// Whether the store has failed or is closed. Without the lock.
+    /// Whether the store has failed or is closed. Needs no lock.
     var hasFailed: Bool { failed.load(ordering: .sequentiallyConsistent) }
     private let failed = Atomic<Bool>(false)
     @exclusivity(unchecked) private var faults = 0
     @exclusivity(unchecked) private var newestFault: StorageError?
 
-    /// Makes a state the newest, if there is one; the newest is durable if the second argument says so. Called with the
-    /// lock held, in commit order.
+    /// Shows the given state, if there is one, as the newest. The second argument says whether the newest state is
+    /// durable. Called with the lock held, in commit order.
     typealias Show = (PublishedState?, Bool) -> Void
 
     init(file: any StoreFile, cipher: (any PageCipher)?, events: StoreEvent.Handler?) {
@@ -79,10 +79,10 @@ final class CommitPipeline: @unchecked Sendable {
 
     // MARK: Entering: in the writer's turn
 
-    /// Whether a record of this size fits in what is left of the ring.
+    /// Whether a record of this size fits in the rest of the ring.
     func fits(redo: Int) -> Bool { monitor.locked { journal?.fits(redo: redo) ?? false } }
 
-    /// Refuses when the store has failed, or what the open transaction builds on was withdrawn.
+    /// Throws if the store has failed, or if a commit that the open transaction builds on was withdrawn.
     func checkBase() throws(StorageError) {
         try monitor.locked { () throws(StorageError) in try checkBaseLocked() }
     }
@@ -92,7 +92,7 @@ final class CommitPipeline: @unchecked Sendable {
         if case .failure(let cause)? = withdrawn.first?.outcome { throw cause }
     }
 
-    /// The pending commit that the open transaction builds on; nil if that is published. Refuses as `checkBase`.
+    /// The pending commit that the open transaction builds on; nil if it is published. Throws as `checkBase` does.
     func base() throws(StorageError) -> PendingCommit? {
         try monitor.locked { () throws(StorageError) in
             try checkBaseLocked()
@@ -100,7 +100,7 @@ final class CommitPipeline: @unchecked Sendable {
         }
     }
 
-    /// Adds the commit and its record, which fits; nothing is written yet.
+    /// Adds the commit and its record, which must fit. Writes nothing.
     func enter(_ commit: PendingCommit, redo: Bytes) throws(StorageError) {
         try monitor.locked { () throws(StorageError) in
             try checkBaseLocked()
@@ -110,11 +110,11 @@ final class CommitPipeline: @unchecked Sendable {
         }
     }
 
-    /// Whether there are any since `takeSettled`.
+    /// Whether any commits were settled since `takeSettled`.
     var hasSettled: Bool { settledCount.load(ordering: .acquiring) > 0 }
     private let settledCount = Atomic<Int>(0)
 
-    /// The commits published and withdrawn since this was asked last, each in the order in which they entered.
+    /// Returns the commits published and withdrawn since the last call, each in the order in which they entered.
     func takeSettled() -> (published: [PendingCommit], withdrawn: [PendingCommit]) {
         monitor.locked {
             defer {
@@ -128,7 +128,7 @@ final class CommitPipeline: @unchecked Sendable {
 
     // MARK: Waiting: in nobody's turn
 
-    /// Returns once the commit is visible; throws if it was withdrawn.
+    /// Returns once the commit is visible. Throws if it was withdrawn.
     func wait(for commit: PendingCommit, show: Show) throws(StorageError) {
         let outcome = monitor.locked { () -> Result<Void, StorageError> in
             while true {
@@ -139,7 +139,7 @@ final class CommitPipeline: @unchecked Sendable {
         try outcome.get()
     }
 
-    /// Waits until no commit is pending any more. In the writer's turn no other can enter.
+    /// Waits until no commit is pending. In the writer's turn no other can enter.
     func drain(show: Show) throws(StorageError) {
         try monitor.locked { () throws(StorageError) in
             while isFlushing || !pending.isEmpty && failure == nil {
@@ -157,7 +157,7 @@ final class CommitPipeline: @unchecked Sendable {
                 if let failure { throw .failed(cause: failure) }
                 if durability == .full, journal.isDoubtful, let newestFault { throw newestFault }
                 let reached = max(journal.start, durability == .full ? journal.durableEnd : journal.writtenEnd)
-                // Commits that were withdrawn meanwhile count no more.
+                // Commits that were withdrawn meanwhile no longer count.
                 if !isFlushing, reached >= min(goal, journal.end.position) { return }
                 if isFlushing {
                     monitor.wait()
@@ -168,8 +168,8 @@ final class CommitPipeline: @unchecked Sendable {
         }
     }
 
-    /// Writes the records that are there, as durably as the most demanding pending commit asks and as `least`. Called
-    /// with the lock, which it gives up while it writes.
+    /// Writes the records that are there. Uses the strongest durability that a pending commit asks for, at least
+    /// `least`. Called with the lock, which it gives up while it writes.
     @discardableResult
     private func flush(_ least: Durability, _ show: Show) -> StorageError? {
         isFlushing = true
@@ -201,7 +201,7 @@ final class CommitPipeline: @unchecked Sendable {
                 }
             } catch let cause {
                 error = cause
-                // Not by positions: a sector that was closed has no record at its end.
+                // Compares transactions, not positions, because a closed sector has no record at its end.
                 if batch.end.transaction > published.transaction {
                     do throws(StorageError) {
                         try batch.takeBack(from: published.position, in: ring, file: file)
@@ -230,7 +230,7 @@ final class CommitPipeline: @unchecked Sendable {
     }
 
     private func publish(_ flushed: Int, isDurable: Bool, _ show: Show) {
-        // No commit is pending any more if the store has failed meanwhile.
+        // If the store has failed meanwhile, no commit is pending any more.
         let count = min(flushed, pending.count)
         guard count > 0 else { return show(nil, isDurable) }
         let last = pending[count - 1]
@@ -257,7 +257,7 @@ final class CommitPipeline: @unchecked Sendable {
 
     // MARK: Failing
 
-    /// Remembers the first failure after which the store refuses writes, and returns what to throw.
+    /// Remembers the first failure after which the store refuses writes. Returns the error to throw.
     func fail(_ cause: StorageError) -> StorageError {
         monitor.locked {
             failLocked(cause)
@@ -279,7 +279,7 @@ final class CommitPipeline: @unchecked Sendable {
         if let failure = monitor.locked({ failure }) { throw .failed(cause: failure) }
     }
 
-    /// Nothing is written after this.
+    /// Refuses all writes from here on.
     func close() {
         monitor.locked {
             while isFlushing { monitor.wait() }
@@ -299,8 +299,8 @@ final class CommitPipeline: @unchecked Sendable {
         }
     }
 
-    /// The newest of them, if there was one since the count was `former`. Waits for the one in flight, which may have
-    /// been told of an error that the caller's own sync was then not told of.
+    /// Returns the newest failure if there was one since the count was `former`. Waits for the flush in flight, which
+    /// may have received an error that the caller's own sync then did not.
     func fault(since former: Int) -> StorageError? {
         monitor.locked {
             let flush = flushes
@@ -311,24 +311,24 @@ final class CommitPipeline: @unchecked Sendable {
 
     // MARK: The journal, for the checkpoint: in the writer's turn
 
-    /// The file was opened by its mark of a clean end. Before anyone else knows the store.
+    /// Notes that the mark of a clean end was found when the file was opened. Before any other code knows the store.
     func takeMarkBack(of header: HeaderSlot) { monitor.locked { marked = header } }
 
     var hasJournal: Bool { monitor.locked { journal != nil } }
 
-    /// Begins a new journal, once nothing is on its way to the former one. With nil, which needs that no commit is
-    /// pending, there is none for the time being, and no record fits.
+    /// Begins a new journal, once nothing is on its way to the former one. Nil means that there is none for now, and
+    /// that no record fits; no commit may be pending then.
     func setJournal(_ journal: JournalWriter?) {
         monitor.locked {
             while isFlushing { monitor.wait() }
             self.journal = journal
-            // The sectors of a former ring may be in use for something else.
+            // The sectors of a former ring may have another use by now.
             marked = nil
         }
     }
 
-    /// Closes the journal's sector. Returns the position at which the records of the newest state end. Those of later
-    /// ones will begin in a sector of their own.
+    /// Closes the journal's sector. Returns the position at which the records of the newest state end. Later records
+    /// will begin in the next sector.
     func closeJournalSector() -> JournalMark? {
         monitor.locked {
             journal?.closeSector()
@@ -340,10 +340,10 @@ final class CommitPipeline: @unchecked Sendable {
         monitor.locked { journal?.advance(to: position, transaction: transaction) }
     }
 
-    /// Changes with every commit.
+    /// The newest transaction in the journal, which changes with every commit.
     var newestNumber: UInt64 { monitor.locked { journal?.end.transaction ?? 0 } }
 
-    /// Sectors of the ring that are in use, and how many it has.
+    /// Number of sectors of the ring that are in use, and of the whole ring.
     var journalUse: (used: UInt64, capacity: UInt64) {
         monitor.locked { (journal?.usedSectors ?? 0, journal?.ring.count ?? 0) }
     }

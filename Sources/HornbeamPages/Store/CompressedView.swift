@@ -3,7 +3,7 @@
 // page.
 
 extension PageView {
-    /// The leaf that `pointer` names, raw; its header says how large it is.
+    /// Returns the leaf that `pointer` names, raw. Its header states its size.
     func compressibleLeaf(
         _ pointer: UInt64, birth: UInt64, _ kind: PageKind, _ level: UInt8
     ) throws(StorageError) -> UnsafeRawPointer {
@@ -60,7 +60,8 @@ extension PageView {
         return UnsafeRawPointer(hold(page).pointee.bytes)
     }
 
-    /// A decoded page has the raw page's size in its header: only the rest is compared.
+    /// Checks a decoded page. Its header has the raw page's size, so only the rest is compared with the parent's
+    /// statement.
     private func checkDecoded(_ page: CachedPage, _ expected: Verification.Expectation) throws(StorageError) {
         var raw = expected
         raw.sectors = UInt32(page.pointee.byteCount / FileFormat.sectorSize)
@@ -92,13 +93,13 @@ extension PageView {
         return try store.cache.load(expected.number, birth: expected.birth, size: size) {
             (buffer) throws(StorageError) in
             let problem = CompressedPage.decode(stored, into: buffer)
-            // Zeros in place of what could not be read must not become a page of the cache.
+            // Zeros in place of unreadable bytes must not become a page of the cache.
             try mapping.checkIsWhole()
             if let problem { throw Verification.corrupt(expected, problem) }
         }
     }
 
-    /// The stored form of a committed compressed leaf in the mapping, if it was verified and is the leaf that the
+    /// The stored form of a committed compressed leaf in the mapping, if it was verified and is the leaf that its
     /// parent refers to.
     private func storedLeaf(_ expected: Verification.Expectation) -> Bytes? {
         guard let mapping, expected.birth < frameBirth, store.verification.isVerifiedLeaf(expected.number),
@@ -112,7 +113,7 @@ extension PageView {
         return bytes
     }
 
-    /// The stored form of the leaf that `pointer` names, under the same conditions.
+    /// The stored form of the leaf that `pointer` names, under these conditions.
     func storedLeaf(_ pointer: UInt64, birth: UInt64) -> Bytes? {
         if PagePointer.isUnplaced(pointer) { return nil }
         return storedLeaf(
@@ -125,14 +126,14 @@ extension PageView {
 // MARK: - By parts
 
 extension PageView {
-    /// The leaf that `pointer` names, raw, if it is committed and at hand as a whole.
+    /// The leaf that `pointer` names, raw, if it is committed and available as a whole without reading.
     package func knownLeaf(_ pointer: UInt64, birth: UInt64) -> UnsafeRawPointer? {
         birth < frameBirth ? knownPage(pointer, birth: birth, kind: .leaf, level: 0) : nil
     }
 
-    /// A leaf that isn't available as a whole, to be decoded by parts: for reading one value. Returns nil for a leaf
-    /// that should be read as a whole (`page`): one that is not verified yet or not stored in blocks, and each eighth.
-    /// These go to the cache in any case, so that frequently read leaves are there soon.
+    /// A leaf that isn't available as a whole, to be decoded by parts. For reading one value. Returns nil for a leaf
+    /// that should be read as a whole with `page`: a leaf that is not verified yet or not stored in blocks, and every
+    /// eighth leaf. These go to the cache, so that frequently read leaves are there soon.
     package func partialLeaf(_ pointer: UInt64, birth: UInt64) throws(StorageError) -> PartialLeaf? {
         // As in `unverifiedPage`.
         try store.checkProcess()
@@ -149,7 +150,7 @@ extension PageView {
 
     private static var partialReadsForOne: Int { 8 }
 
-    /// A copy of bytes of the view's own memory, for as long as values live.
+    /// Copies bytes to the view's own memory, where they live as long as other values.
     package func keepCopy(of value: Bytes) -> Bytes {
         guard let hold else { return value }
         hold.dropExpired(store.cache)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writer's side of compressed trees: leaves are changed raw and without a place, and get one when they are
-// compressed, at the end of the transaction, or when it is spilled or makes a savepoint. The tree layer then writes the
+// The writer's side of compressed trees. Leaves are changed raw and without a place. They get one when they are
+// compressed: at the end of the transaction, or when it is spilled or makes a savepoint. The tree layer then writes the
 // place into the leaf's parent.
 
 extension PageWriter {
     /// Size of a new leaf of a compressed tree, in bytes.
     package static var compressedLeafSize: Int { CompressedPage.leafSize }
 
-    /// A new zeroed leaf of a compressed tree with its header filled. The address is stable until it gets its place, or
+    /// A new zeroed leaf of a compressed tree with its header filled. Its address is stable until it gets its place, it
     /// is freed, or the transaction ends.
     package func allocateLeaf() throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
         guard isOpen else { throw .invalid("the transaction has ended") }
@@ -20,7 +20,7 @@ extension PageWriter {
         return leaf
     }
 
-    /// A new leaf with the content of the one that `pointer` names, which is retired. A leaf of this transaction that
+    /// A new leaf with the content of the leaf that `pointer` names, which is retired. A leaf of this transaction that
     /// has no place yet is returned as it is.
     package func copyLeaf(
         _ pointer: UInt64, birth: UInt64
@@ -36,15 +36,15 @@ extension PageWriter {
             Int(sectors) * FileFormat.sectorSize, former: view.storedLeaf(pointer, birth: birth))
         noteMemory()
         leaf.bytes.copyMemory(from: source, byteCount: Int(sectors) * FileFormat.sectorSize)
-        // Zeros in place of a part that could not be read must not become a page.
+        // Zeros in place of an unreadable part must not become a page.
         try view.checkIsWhole()
         PageHeader.write(to: leaf.bytes, birth: self.birth, kind: .leaf, level: 0, sectors: sectors)
         try free(pointer, birth: birth, sectors: nil)
         return leaf
     }
 
-    /// Compresses a leaf, which is divided in these parts, and gives it a place. Returns its pointer from now on. Bytes
-    /// in no part become zeros.
+    /// Compresses a leaf, divided in these parts, and gives it a place. Returns its new pointer. Bytes in no part
+    /// become zeros.
     package func placeLeaf(_ pointer: UInt64, _ parts: LeafParts) throws(StorageError) -> UInt64 {
         guard isOpen else { throw .invalid("the transaction has ended") }
         let run = try side.unplaced.withStored(pointer, parts) { (stored) throws(StorageError) in

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a file that another process may be writing: finds the newest state that its writer told, and pins it for as
-// long as a snapshot of it is open. Needs no right to write. See Announcer for the protocol.
+// Reads a file that another process may be writing: finds the newest state that its writer told, and pins it as long as
+// a snapshot of it is open. Needs no right to write. See Announcer for the protocol.
 //
-//   what lives                      the newest state is
-//   a writer that has told one      in the shared root, unless it is in arrears: then there will be a newer one
-//   a writer that has told none     the checkpoint's, unless it is recovering: then there will be one in a moment.
-//                                   Its first header comes after its first word
-//   nobody, the file was closed     the checkpoint's
-//   nobody, the file was not        found by recovering the file first, which needs the right to write
+//   process                         the newest state is
+//   a writer that has told one      in the shared root, unless the writer is in arrears: then a newer one will come
+//   a writer that has told none     the checkpoint's, unless the writer is recovering: then one will come in a moment.
+//                                   It tells a state before it writes its first header
+//   none, the file was closed       the checkpoint's
+//   none, the file was not closed   found after recovering the file, which needs the right to write
 //
-// Its findings stay right as long as the shared root is the same and no other writer's life has begun: a writer that
-// dies leaves its word behind.
+// The result stays right as long as the shared root is unchanged and no other writer's life has begun: the shared root
+// of a writer that dies stays.
 
 import Synchronization
 
-/// The reading store's knowledge of the newest state. Any thread.
+/// The reading store's knowledge of the newest state. Any thread may use it.
 final class Follower: Sendable {
     private let file: any SharedFile
     private let verification: Verification
@@ -24,7 +24,7 @@ final class Follower: Sendable {
 
     /// Guarded by the mutex.
     private struct Held {
-        /// The shared root when the state was found, and the writer's life then; 0 if there was no writer.
+        /// The shared root's identity when the state was found, and the writer's life then; 0 if there was no writer.
         var identity = SharedRoot.Identity(life: 0, sequence: 0)
         var life: UInt64 = 0
         var state = PublishedState(transaction: 0, root: RootRecord())
@@ -33,11 +33,11 @@ final class Follower: Sendable {
         var figures = PageStatistics()
         /// Open snapshots by transaction; each transaction is pinned once.
         var snapshots: [UInt64: Int] = [:]
-        /// No snapshot begins any more.
+        /// Whether no more snapshots may begin.
         var isClosed = false
     }
 
-    /// A state and where it was found.
+    /// A state, and its source.
     struct Found {
         var root: SharedRoot
         /// The writer's life; 0 if there is no writer.
@@ -58,7 +58,7 @@ final class Follower: Sendable {
 
     // MARK: Snapshots
 
-    /// The newest state, pinned.
+    /// Returns the newest state, pinned. Throws `.busy` if new states come faster than one can be pinned.
     func begin() throws(StorageError) -> PublishedState {
         try held.withLock { (held) throws(StorageError) in
             if held.isClosed { throw .invalid("the store is closed") }
@@ -78,8 +78,8 @@ final class Follower: Sendable {
         }
     }
 
-    /// Prevents further snapshots. Returns false, without effect, if one is open. Both under one lock: a snapshot that
-    /// began between them would read a file that is released.
+    /// Prevents further snapshots. Returns false, without effect, if one is open. Both happen under one lock, because a
+    /// snapshot that began between them would read a file that is released.
     func close() -> Bool {
         held.withLock { held in
             guard held.snapshots.isEmpty else { return false }
@@ -88,9 +88,9 @@ final class Follower: Sendable {
         }
     }
 
-    /// Whether the newest state, as of the last snapshot that began, is this header's, and no writer has come since.
-    /// The transaction alone doesn't show it, nor does the shared root: a compaction ends with checkpoints of the same
-    /// state, which is told once.
+    /// Whether this header describes the newest state, as of the last snapshot that began, and no writer has come
+    /// since. The transaction alone doesn't show that, and neither does the shared root: a compaction ends with
+    /// checkpoints of one state, which is told once.
     func describes(_ header: HeaderSlot) -> Bool {
         held.withLock { held in
             guard held.header == header else { return false }
@@ -103,7 +103,7 @@ final class Follower: Sendable {
         }
     }
 
-    /// The figures that the newest state came with.
+    /// Fills in the figures that the newest state came with.
     func fill(_ figures: inout PageStatistics) {
         held.withLock { held in
             figures.transaction = held.state.transaction
@@ -116,7 +116,7 @@ final class Follower: Sendable {
         }
     }
 
-    /// Pins the state unless another one was announced meanwhile.
+    /// Pins the state. Returns false if another one was announced meanwhile.
     private func pin(_ transaction: UInt64, _ held: inout Held) throws(StorageError) -> Bool {
         if let count = held.snapshots[transaction] {
             held.snapshots[transaction] = count + 1
@@ -141,25 +141,25 @@ final class Follower: Sendable {
 
     // MARK: The newest state
 
-    /// Whether no other state has been told, and no other life begun, since.
+    /// Whether no other state has been told since, and no other life has begun.
     private func isCurrent(_ held: Held) throws(StorageError) -> Bool {
         if let life = try file.locks.life(), life != held.life { return false }
         return try SharedRoot.identity(reader) == held.identity
     }
 
-    /// Takes note of another state if one was announced.
+    /// Takes over another state if one was announced.
     private func renew(_ held: inout Held) throws(StorageError) {
         if try isCurrent(held) { return }
         let root = try told
         if let root, root.hasState, root.identity.life == held.life, try file.locks.life() == held.life {
             return try note(Found(root: root, life: held.life, header: nil), &held)
         }
-        // Another life: whether its writer still opens the file, or has died in it, the gate tells.
+        // Another life. The gate shows whether its writer is still opening the file, or died while doing so.
         let found = try find { found in found }
         try note(found, &held)
     }
 
-    /// Makes what was found at opening the newest state.
+    /// Makes the state that was found at opening the newest.
     func note(_ found: Found) throws(StorageError) {
         try held.withLock { (held) throws(StorageError) in try note(found, &held) }
     }
@@ -183,7 +183,7 @@ final class Follower: Sendable {
         held.figures.retiredBytes = root.retiredSectors << FileFormat.sectorShift
         held.figures.journalBytes = root.journalSectors << FileFormat.sectorShift
         held.figures.checkpoint = root.checkpoint
-        // A header has no used size: the last known one stays.
+        // A header has no used size, so the last known one stays.
         if root.usedSectors > 0 { held.figures.usedBytes = root.usedSectors << FileFormat.sectorShift }
     }
 
@@ -226,7 +226,7 @@ final class Follower: Sendable {
         case inArrears
     }
 
-    /// Closes the gate and leaves it closed, unless it throws.
+    /// Looks once. Closes the gate and leaves it closed, unless it throws.
     private func lookOnce(_ isOpening: Bool) throws(StorageError) -> Look {
         try Claim.closeGate(file.locks, .shared, file.path)
         do throws(StorageError) {
@@ -237,17 +237,17 @@ final class Follower: Sendable {
         }
     }
 
-    /// For the shared root's identity, which each snapshot looks at. All else is read by calls, for which a sector that
-    /// can't be read is an error and no zeros.
+    /// Reads the shared root's identity for each snapshot. All else is read with system calls, for which an unreadable
+    /// sector is an error and not zeros.
     private var reader: FileReader { FileReader(file, mapping: file.mapping) }
     private var told: SharedRoot? {
         get throws(StorageError) { try SharedRoot.read(FileReader(file, mapping: nil), verification.cipher) }
     }
 
     private func look(_ isOpening: Bool) throws(StorageError) -> Look {
-        // Before the told state is read: it was up to date when this was answered.
+        // Before the told state is read, so that the state is as new as this answer.
         if isOpening, try file.locks.isInArrears() { return .inArrears }
-        // Read before all else: whatever is told meanwhile, the state found here then isn't the newest any more.
+        // Before all else: if a state is told meanwhile, the state found here is not the newest any more.
         let identity = try SharedRoot.identity(reader)
         let life = try file.locks.life()
         let told = try self.told
@@ -256,10 +256,10 @@ final class Follower: Sendable {
         }
         // The writer is just telling its first state.
         if told == nil, let life, identity.life == life { return .opening }
-        // With the gate closed a writer without a life can only be about to end.
+        // With the gate closed, a writer without a life can only be about to end.
         if life == nil, try file.locks.isWritten() { return .opening }
         let header = try PageStore.readHeader(file, verification.cipher)
-        // A living writer would have told of the records in the journal if they were durable.
+        // A living writer would have told the states of the journal's records if they were durable.
         if life == nil, try PageStore.hasRecords(header, file, verification.cipher) { return .notRecovered }
         var root = SharedRoot(identity: identity)
         root.transaction = header.transaction

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// A long value's page on its way to its place in a file, of which memory holds a megabyte and the checksums. The page's
-// first sectors, with the header and the checksums of all blocks, come last.
+// Builds a long value's page and writes it to its place in a file, with only a megabyte and the checksums in memory.
+// The page's first sectors, which have the header and the checksums of all blocks, come last.
 
-/// The bytes of one page, in their order. After an error it is good for nothing.
+/// Takes the bytes of one page in order. After an error it can't be used any more.
 struct LongPageBuilder {
     let run: SectorRun
     /// Size of the value, in bytes.
     let size: UInt64
-    /// Bytes of the value so far.
+    /// Number of bytes of the value so far.
     private(set) var count: UInt64 = 0
-    /// The sectors that hold header and checksums, and the value's first bytes behind them.
+    /// The sectors with header, checksums and the first bytes of the value.
     private var head: [UInt8]
-    /// The bytes that follow, whole sectors except for the last.
+    /// The bytes that follow, in whole sectors except for the last.
     private var piece: [UInt8] = []
     /// Offset of the piece in the page.
     private var pieceStart: Int
     private let checksum: RunningChecksum
     private let cipher: (any PageCipher)?
-    /// In an encrypted store: the bytes of the block so far.
+    /// In an encrypted store the bytes of the block so far.
     private var block: [UInt8] = []
     private let dataOffset: Int
-    /// Bytes of the value that are in the head or the pieces, as they are stored.
+    /// Number of bytes of the value that are in the head or the pieces, in their stored form.
     private var placed = 0
 
-    /// Written at once.
+    /// Number of bytes that are written at once.
     static let pieceSize = 1 << 20
 
-    /// A page at `run`, which has as many sectors as a value of `size` bytes needs.
+    /// A page at `run`, which must have the number of sectors that a value of `size` bytes needs.
     init(run: SectorRun, size: UInt64, cipher: (any PageCipher)?) {
         self.run = run
         self.size = size
@@ -39,7 +39,7 @@ struct LongPageBuilder {
         piece.reserveCapacity(Swift.min(Self.pieceSize, run.byteCount))
     }
 
-    /// Adds the value's next bytes, not more than it has.
+    /// Adds the value's next bytes. There must not be more than it has.
     mutating func append(_ bytes: Bytes, to file: any StoreFile) throws(StorageError) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -57,7 +57,7 @@ struct LongPageBuilder {
         }
     }
 
-    /// Writes what is left, and the page's head. All of the value has been added.
+    /// Writes the rest, and the page's head. All of the value must have been added.
     mutating func finish(birth: UInt64, to file: any StoreFile) throws(StorageError) {
         if count % UInt64(LongPage.blockSize) != 0 { try endBlock(file) }
         if !piece.isEmpty {
@@ -86,7 +86,7 @@ struct LongPageBuilder {
         head.withUnsafeMutableBytes { if let start = $0.baseAddress { LongPage.setChecksum(digest, block, of: start) } }
     }
 
-    /// Encrypts the block that has all of its bytes, and puts it where it belongs.
+    /// Encrypts the block, which is complete, and places its bytes.
     private mutating func seal(
         _ number: Int, with cipher: any PageCipher, _ file: any StoreFile
     ) throws(StorageError) {
@@ -108,7 +108,7 @@ struct LongPageBuilder {
         swap(&bytes, &block)
     }
 
-    /// Puts bytes where they belong: behind the checksums, then into pieces.
+    /// Places bytes in the page: after the checksums first, then in pieces.
     private mutating func place(_ bytes: Slice<Bytes>, _ file: any StoreFile) throws(StorageError) {
         let offset = dataOffset + placed
         placed += bytes.count

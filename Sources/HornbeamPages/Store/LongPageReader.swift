@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads parts of a long value: the page's header and checksums once, then each block when it is first needed. The cost
-// of a part depends on its size, not on the value's. Reads by calls, even if the file is mapped: the returned bytes are
-// the verified ones, and an unreadable sector is an error of this value alone.
+// of a part depends on its size, not on the value's. Reads with system calls, even if the file is mapped: the returned
+// bytes are the verified ones, and an unreadable sector is an error of this value alone.
 
-/// Belongs to one view, and lives no longer than the page it reads.
+/// Belongs to one view, and lives no longer than the page that it reads.
 package final class LongPageReader {
     /// Size of the value, in bytes.
     package let size: UInt64
     private let number: UInt64
     private let view: PageView
-    /// The page, if it is the open transaction's own and in memory.
+    /// The page, if it belongs to the open transaction and is in memory.
     private let page: Bytes?
     /// The page's bytes before the value, and the checksums of the blocks in them.
     private var head: [UInt8] = []
@@ -19,7 +19,7 @@ package final class LongPageReader {
     private var block: [UInt8] = []
     private var loaded: Int?
 
-    /// The value of the page that a reference names.
+    /// The value of the page that a reference names. Throws `.corrupt` if the page's head is damaged.
     package init(_ view: PageView, number: UInt64, birth: UInt64, size: UInt64) throws(StorageError) {
         self.view = view
         self.number = number
@@ -60,7 +60,7 @@ package final class LongPageReader {
         return bytes
     }
 
-    /// Copies the value's bytes from `offset` on to `target`, as many as it takes and there are; how many that is.
+    /// Copies the value's bytes from `offset` on to `target`, as many as it takes and there are. Returns their number.
     package func read(at offset: UInt64, into target: UnsafeMutableRawBufferPointer) throws(StorageError) -> Int {
         guard offset < size else { return 0 }
         let count = Int(min(UInt64(target.count), size - offset))
@@ -84,12 +84,12 @@ package final class LongPageReader {
 
     private var dataOffset: Int { LongPage.dataOffset(size, isSealed: cipher != nil) }
 
-    /// Hands out all of the value's bytes in their order, at most a block at a time.
+    /// Passes all of the value's bytes to `body` in order, at most a block at a time.
     package func forEachBlock(_ body: (Bytes) throws(StorageError) -> Void) throws(StorageError) {
         for index in 0..<LongPage.blocks(size) { try withBlock(index, body) }
     }
 
-    /// A block's bytes, verified.
+    /// Passes a block's bytes to `body`, verified.
     private func withBlock(_ index: Int, _ body: (Bytes) throws(StorageError) -> Void) throws(StorageError) {
         let first = first(index)
         let count = min(LongPage.blockSize, Int(size) - index * LongPage.blockSize)
@@ -125,7 +125,7 @@ package final class LongPageReader {
 }
 
 extension Verification {
-    /// Checks all of a long value's page that precedes the value.
+    /// Checks the part of a long value's page before the value.
     fileprivate func checkHead(
         _ head: Bytes, size: UInt64, _ expected: Expectation, newestBirth: UInt64
     ) throws(StorageError) {

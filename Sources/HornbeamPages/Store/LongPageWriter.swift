@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing a long value's page piece by piece to its place in the file. Nothing leads to the place before the
+// Writes a long value's page piece by piece to its place in the file. Nothing refers to the place before the
 // transaction commits.
 //
-//   open ──finish──▶ the transaction's, like any page of it
+//   open ──finish──▶ belongs to the transaction, like any page of it
 //     └──cancel, a failed write, a rollback to before it, the transaction's end──▶ given up, its place free
 
-/// The places of one transaction's unfinished long values, each by a number that is never used again: the writer of one
-/// that was given up must not mistake a later value at its place for its own.
+/// The places of one transaction's unfinished long values, each by a number that is never used again: the writer of a
+/// value that was given up must not take a later value at its place for its own.
 struct OpenLongPages {
     private struct Place {
         var run: SectorRun
@@ -16,7 +16,7 @@ struct OpenLongPages {
     private var places: [UInt64: Place] = [:]
     private var next: UInt64 = 0
 
-    /// Notes a place that is taken in a transaction whose pages have `birth`; its number.
+    /// Notes a place that is taken in a transaction whose pages have `birth`. Returns the place's number.
     mutating func add(_ run: SectorRun, birth: UInt64) -> UInt64 {
         defer { next += 1 }
         places[next] = Place(run: run, birth: birth)
@@ -27,10 +27,10 @@ struct OpenLongPages {
 
     func contains(_ number: UInt64) -> Bool { places[number] != nil }
 
-    /// Removes a place and returns it to the caller; nil if it was given up before.
+    /// Removes a place and returns it; nil if it was given up before.
     mutating func remove(_ number: UInt64) -> SectorRun? { places.removeValue(forKey: number)?.run }
 
-    /// Removes the places that were taken at this birth or later, and returns them to the caller.
+    /// Removes the places that were taken at this birth or later, and returns them.
     mutating func removeAll(from birth: UInt64 = 0) -> [SectorRun] {
         let gone = places.filter { $0.value.birth >= birth }
         for number in gone.keys { places.removeValue(forKey: number) }
@@ -38,7 +38,7 @@ struct OpenLongPages {
     }
 }
 
-/// Belongs to one write transaction, whose end it may outlive. An unfinished one is given up.
+/// Belongs to one write transaction, but may outlive its end. A value that isn't finished is given up.
 package final class LongPageWriter {
     /// Size of the value, in bytes.
     package let size: UInt64
@@ -54,7 +54,7 @@ package final class LongPageWriter {
         self.pages = pages
         self.size = size
         birth = pages.birth
-        // Pieces reach the file before the transaction ends, as it may without a commit.
+        // Pieces reach the file before the transaction ends, which may happen without a commit.
         pages.side.usedNumber = Swift.max(pages.side.usedNumber, birth)
         let cipher = pages.side.verification.cipher
         let sectors = LongPage.sectors(size, isSealed: cipher != nil)
@@ -74,7 +74,7 @@ package final class LongPageWriter {
         }
     }
 
-    /// Adds the value's next bytes. A write that fails gives the value up.
+    /// Adds the value's next bytes. Throws `.invalid` if there are too many. A failed write gives the value up.
     package func append(_ bytes: Bytes) throws(StorageError) {
         try ensureOpen()
         guard UInt64(bytes.count) <= size - page.count else {
@@ -90,15 +90,15 @@ package final class LongPageWriter {
         }
     }
 
-    /// Writes the rest. From then on the page is the transaction's, which must refer to it or free it. The whole value
-    /// must have been added (otherwise throws `.invalid`, and adding may continue). A write that fails gives the value
+    /// Writes the rest. From then on the page belongs to the transaction, which must refer to it or free it. The whole
+    /// value must have been added; otherwise throws `.invalid`, and adding may go on. A failed write gives the value
     /// up.
     package func finish() throws(StorageError) {
         try ensureOpen()
         guard page.count == size else {
             throw .invalid("the value was to have \(size) bytes, and has \(page.count)")
         }
-        // A page of now, not of when it was begun: a savepoint made since does without it.
+        // Born now, not when it was begun: savepoints made since then don't have it.
         birth = pages.birth
         do throws(StorageError) {
             try pages.checkWritable()
@@ -108,13 +108,13 @@ package final class LongPageWriter {
             throw error
         }
         guard let run = pages.openLongPages.remove(number) else { return }
-        // The head, and what the last sector has beyond the value.
+        // The head, and the rest of the last sector after the value.
         pages.side.noteWritten(run.byteCount - Int(size))
         pages.side.usedNumber = Swift.max(pages.side.usedNumber, birth)
         pages.side.frames.addSpilled(run)
     }
 
-    /// Gives the value up. Without effect once it is finished or given up.
+    /// Gives the value up. Has no effect once it is finished or given up.
     package func cancel() {
         // In a forked child the place is the parent's, as in `PageWriter.abort`.
         guard pages.isOpen, pages.store.isHere, let run = pages.openLongPages.remove(number) else { return }

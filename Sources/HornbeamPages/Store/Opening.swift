@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening and creating a store: header, space map, then recovery. Nothing is written before the journal was read and
-// found undamaged. A new file gets its name only once it is a whole, durable, empty store.
+// Opens and creates stores: reads the header and the space map, then recovers. Nothing is written before the journal
+// was read and found undamaged. A new file gets its name only once it is a whole, durable, empty store.
 
 extension PageStore {
-    /// Opens the store in the file at `path`, or creates it. Each thing that can be wrong with the file is an error of
-    /// its own: see `StorageError`.
+    /// Opens the store in the file at `path`, or creates it. Throws a different error for each fault of the file: see
+    /// `StorageError`.
     package static func open(
         path: String, options: StoreOptions, structure: @escaping StructureCheck, replay: @escaping Replay
     ) throws(StorageError) -> PageStore {
-        // Another opener may create the file between our look and our link: then it is theirs, and we open it.
+        // Another process may create the file between the look and the link. Then the file is opened.
         for _ in 0..<3 {
             let file = try LinuxFile.open(path: path, options: options)
             do throws(StorageError) {
@@ -50,7 +50,7 @@ extension PageStore {
             file: file, mapping: mapping, cache: cache, keys: keys, structure: structure)
         guard let header else { return try create(file, options, verification) }
         let store = try load(file, header, options, verification)
-        // Of two header slots with different keys, those that have just opened the store stay.
+        // Two header slots may have different keys; those that have just opened the store stay.
         if let keys { store.side.header.keys = keys.slots }
         try store.recover(replay)
         store.side.leap()
@@ -76,7 +76,7 @@ extension PageStore {
         return try establish(file, options, verification, space, header, empty)
     }
 
-    /// Makes a file that holds the pages of `state`, as `space` says, a whole, durable store, and gives it its name.
+    /// Makes a whole, durable store of a file that holds the pages of `state`, as `space` says, and gives it its name.
     @discardableResult
     static func establish(
         _ file: any StoreFile, _ options: StoreOptions, _ verification: Verification, _ space: SpaceMap,
@@ -106,7 +106,7 @@ extension PageStore {
     package static func follow(
         file: any SharedFile, options: StoreOptions, structure: @escaping StructureCheck, replay: @escaping Replay
     ) throws(StorageError) -> PageStore {
-        // Before anything else, so that a file that is no store gets the right error.
+        // Before anything else, so that a file that is no store gives the right error.
         let keys = try StoreKeys(besideWriter: file, options.encryption)
         let header = try headerBesideWriter(file, keys?.cipher)
         try file.locks.attend()
@@ -131,7 +131,8 @@ extension PageStore {
                     follower.noteUsed(sectors: UInt64(side.space.liveSectors))
                 } catch {
                     if found.life == 0 { throw error }
-                    // A checkpoint of the writer may have taken the map's place meanwhile. It is for the figures alone.
+                    // A checkpoint of the writer may have reused the map's place meanwhile. The map is only for the
+                    // figures.
                     side.spaceMaps = []
                 }
             }
@@ -139,8 +140,8 @@ extension PageStore {
         }
     }
 
-    /// Reads the header while a checkpoint may be writing it: each slot for itself may be found half written, and a
-    /// slow reader can meet both writes.
+    /// Reads the header while a checkpoint may be writing it. Each slot may be found half written, and a slow reader
+    /// can meet both writes.
     static func headerBesideWriter(
         _ file: any StoreFile, _ cipher: (any PageCipher)?
     ) throws(StorageError) -> HeaderSlot {
@@ -154,7 +155,8 @@ extension PageStore {
         return try readHeader(file, cipher)
     }
 
-    /// Recovers a file whose writer died, and leaves it closed. Another process may come first: then it does it.
+    /// Recovers a file whose writer died, and leaves it closed. Does nothing if another process comes first, which then
+    /// does it.
     private static func recover(
         _ file: any SharedFile, _ options: StoreOptions, _ structure: @escaping StructureCheck, _ replay: Replay
     ) throws(StorageError) {
@@ -176,7 +178,7 @@ extension PageStore {
         _ file: any StoreFile, _ header: HeaderSlot, _ options: StoreOptions, _ verification: Verification
     ) throws(StorageError) -> PageStore {
         var space = SpaceMap(pageSize: Int(header.pageSize), reserve: verification.reserve)
-        // The file may have grown since the checkpoint; sectors that the map does not know are free.
+        // The file may have grown since the checkpoint. Sectors that the map does not have are free.
         let sectors = FileFormat.fileSectors(within: try file.size() >> FileFormat.sectorShift)
         guard sectors <= UInt64(file.maximumBytes) >> FileFormat.sectorShift else {
             throw .unsupported("\(file.path) is larger than the address space this process may use")
@@ -194,9 +196,11 @@ extension PageStore {
         return store
     }
 
-    /// The newest of the slots. An unreadable slot counts as damaged; if the other one is no help, its error is thrown.
+    /// Reads the header slots and returns the newest. An unreadable slot counts as damaged; if the other slot can't be
+    /// used, throws the error of reading.
     ///
-    /// Beside a writer a slot is only right for the size that the file has then: if that changes, both are read again.
+    /// Beside a writer a slot is only right for the size that the file has then: if the size changes, both are read
+    /// again.
     static func readHeader(
         _ file: any StoreFile, _ cipher: (any PageCipher)?
     ) throws(StorageError) -> HeaderSlot {
@@ -206,7 +210,7 @@ extension PageStore {
             let (slots, failure) = FileReader.headers(of: file, cipher, size: size)
             let former = size
             size = try file.size()
-            // Whoever changes the size all the time is no writer: then the last look counts.
+            // A process that changes the size all the time is no writer, so the last look counts.
             attemptsLeft -= 1
             if size != former, attemptsLeft > 0 { continue }
             do throws(StorageError) {
@@ -219,7 +223,7 @@ extension PageStore {
 }
 
 extension WriterSide {
-    /// Reads the space map as of the header, and marks what is not a tree's.
+    /// Reads the space map as of the header, and reserves the store's own sectors.
     func loadSpace() throws(StorageError) {
         let count = SpaceMapPage.count(fileSectors: header.fileSectors, extentsPerMap: space.extentsPerMap)
         let sectors = SpaceDirectoryPage.sectors(maps: count, reserve: verification.reserve)
@@ -252,7 +256,7 @@ extension WriterSide {
         }
     }
 
-    /// The store's own sectors must be in use in the map, each once; no tree may free them.
+    /// Reserves the store's own sectors, which no tree may free. They must be in use in the map, each once.
     private func reserveOwn() throws(StorageError) {
         for run in ownRuns {
             guard space.isOwned(run) else {
@@ -263,7 +267,7 @@ extension WriterSide {
         }
     }
 
-    /// Header slots and shared area, journal, space pages.
+    /// The sectors of header slots, shared area, journal and space pages.
     var ownRuns: [SectorRun] {
         let maps = spaceMaps.map { SectorRun(start: $0.page, count: UInt32(space.pageSectors)) }
         return [

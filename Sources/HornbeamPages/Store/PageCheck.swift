@@ -4,7 +4,7 @@
 import Synchronization
 
 extension PageStore {
-    /// Checks a node page as on its first touch, though it may have been verified before.
+    /// Checks a node page as on its first touch, even if it was verified before.
     package func verifyWholePage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) {
@@ -16,8 +16,8 @@ extension PageStore {
         try verification.withWhole(expected) { (_) throws(StorageError) in }
     }
 
-    /// Copies a node page to `buffer`, which has its size, and then checks the copy as on a page's first touch: the
-    /// buffer has the verified bytes, even if the file changes.
+    /// Copies a node page to `buffer`, which must have its size, and then checks the copy as on a page's first touch.
+    /// So the buffer has the verified bytes, even if the file changes.
     package func copyWholePage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StorageError) {
@@ -27,11 +27,11 @@ extension PageStore {
         try verification.read(expected, into: buffer)
     }
 
-    /// Bytes of the largest node.
+    /// Size of the largest node in bytes.
     package static var largestNode: Int { FileFormat.maximumPageSize }
 
-    /// Copies a leaf of a compressed tree to `buffer`, which has room for the largest node, as the tree sees it: raw.
-    /// Checked like a node page. Its size.
+    /// Copies a leaf of a compressed tree, raw, to `buffer`, which must have room for the largest node. Checks it like
+    /// a node page. Returns its size.
     package func copyWholeLeaf(
         _ pointer: UInt64, birth: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StorageError) -> Int {
@@ -56,9 +56,8 @@ extension PageStore {
         }
     }
 
-    /// Begins a `check`. Returns a snapshot of the newest state, the account of its space, and what is wrong with the
-    /// header slots and the journal. Holds the writer's turn for no longer than that takes. Commits go on beside the
-    /// check, and change nothing in it.
+    /// Begins a `check`. Returns a snapshot of the newest state, the account of its space, and the problems of header
+    /// slots and journal. Holds the writer's turn only for that. Commits during the check change nothing in it.
     package func beginCheck() throws(StorageError) -> (view: PageView, account: SpaceAccount, problems: [String]) {
         try checkProcess()
         if let follower { return try beginCheck(following: follower) }
@@ -75,13 +74,14 @@ extension PageStore {
         return (try beginRead(), account, account.problems + headerProblems() + journalProblems())
     }
 
-    /// The space map belongs to the header by which the store was opened. It doesn't describe the newest state once
-    /// there is another header, nor beside a writer in another process, which may come at any moment.
+    /// The space map belongs to the header by which the store was opened. It doesn't describe the newest state if there
+    /// is another header, or beside a writer in another process, which may come at any moment.
     private func beginCheck(
         following follower: Follower
     ) throws(StorageError) -> (view: PageView, account: SpaceAccount, problems: [String]) {
         let view = try beginRead()
-        // Without map pages it was opened beside a writer that had told a state, or the map was gone: it has none.
+        // Without map pages the store has no map: it was opened beside a writer that had told a state, or the map was
+        // gone.
         if !side.spaceMaps.isEmpty, follower.describes(side.header) {
             let account = SpaceAccount(
                 sectors: side.space.sectorCount, live: side.space.live, own: side.ownRuns)
@@ -122,11 +122,11 @@ extension PageStore {
     }
 }
 
-/// Ticks off sectors against the space map as it was when a check began: each in use belongs to one page, or to the
-/// store itself.
+/// Marks sectors off against the space map as of the check's beginning: each sector in use must belong to one page, or
+/// to the store itself.
 package struct SpaceAccount {
     private let sectors: UInt64
-    /// Nil if the map is of no use: then only pages that share a sector are found.
+    /// Nil if the map can't be used: then only pages that share a sector are found.
     private let live: [UInt64]?
     private var seen: [UInt64]
     /// Problems of the store's own sectors.
@@ -142,7 +142,7 @@ package struct SpaceAccount {
         }
     }
 
-    /// Marks the sectors of a page that is referred to. Returns the fault, or nil.
+    /// Marks the sectors of a page that something refers to. Returns the fault, or nil.
     package mutating func add(_ page: UInt64, sectors count: UInt32) -> String? {
         guard page < sectors, UInt64(count) <= sectors - page else { return "it lies outside of the file" }
         var isFree = false
@@ -158,7 +158,7 @@ package struct SpaceAccount {
         return isFree ? "it is referred to, but the space map has a part of it as free" : nil
     }
 
-    /// After every page was added: sectors that are marked as in use, but belong to no page.
+    /// After every page was added: texts on sectors that are marked as in use, but belong to no page.
     package var leaks: [String] {
         guard let live else { return [] }
         return seen.indices.compactMap { (word) -> String? in

@@ -3,24 +3,25 @@
 //
 //   1 begin    in the turn: no commit is pending; new places for changed space pages, and for the journal if it grows
 //              (may run out of space: undone); the space pages' bytes; the state is pinned
-//   2 write    without the turn: pages that are in memory alone, space pages, zeros for a new ring; the first state for
+//   2 write    without the turn: pages that are only in memory, space pages, zeros for a new ring; the first state for
 //              readers in other processes, if none was told (see Announcer)
 //   3 sync     all that the new header will reach is durable
 //   4 header   slot 0 through, slot 1 through
-//   5 end      in the turn: the former pin goes, what only the former checkpoint reached is free, and so is the
+//   5 end      in the turn: the former pin goes, pages that only the former checkpoint reached are free, and so is the
 //              journal's part before the new position
 //
-// A transaction that finds no room checkpoints the state beneath it, still open: its own pages are not in the plan.
+// A transaction that finds no room checkpoints the state that it builds on while it stays open: the checkpoint doesn't
+// have its pages.
 //
-// Commits go on during 2 to 4: their pages take free places, their records follow those that the state has. What the
-// former checkpoint reaches stays until 5, so a crash before it finds either checkpoint whole, with the journal's chain
-// behind it. Which failure leaves what: see `CheckpointRun.Outcome`.
+// Commits go on during 2 to 4: their pages take free places, and their records follow the records of the state. All
+// that the former checkpoint reaches stays until 5, so after a crash before that either checkpoint is whole, with the
+// journal's chain after it. `CheckpointRun.Outcome` lists the results of failures.
 
 import Synchronization
 
 extension PageStore {
-    /// Makes the newest state durable without the journal. Waits for the writer's turn, but does not keep it while it
-    /// writes.
+    /// Makes the newest state durable without the journal. Waits for the writer's turn, but gives it back while it
+    /// writes. Throws `.readOnly` in a read-only store, and an error if the checkpoint was not made.
     package func checkpoint() throws(StorageError) {
         try checkProcess()
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
@@ -28,7 +29,7 @@ extension PageStore {
         begun.write(to: self)
         try takeTurn(briefly: true)
         defer { turn.give() }
-        // A writer that needed its end may have ended it.
+        // A writer that needed the checkpoint's end may have ended it.
         if side.run === begun, let error = concludeRun() { throw error }
     }
 
@@ -40,7 +41,7 @@ extension PageStore {
         return try beginCheckpoint()
     }
 
-    /// Checkpoints unless the file has the newest state already. The caller has the turn.
+    /// Checkpoints unless the file has the newest state already. The caller must have the turn.
     func checkpointIfNeeded() throws(StorageError) {
         guard let run = try beginCheckpoint() else { return }
         run.write(to: self)
@@ -61,10 +62,10 @@ extension PageStore {
         return side.wantedRing.map { .new($0) } ?? RingChange.keep
     }
 
-    /// In the turn: bytes of pages that commits may retire before a checkpoint is due. They take space as long as the
-    /// last checkpoint reaches them, so the limit depends on the space in use.
+    /// In the turn: bytes of pages that commits may retire before a checkpoint is due. These pages take space as long
+    /// as the last checkpoint reaches them, so the limit depends on the space in use.
     private var spaceBound: Int { Swift.max(Self.leastSpaceBound, side.liveBytes / 4 * 3) }
-    /// In the turn: bytes of pages that commits should make at most while a checkpoint is under way.
+    /// In the turn: bytes of pages that commits should make at most while a checkpoint is running.
     private var boundMeanwhile: Int { Swift.max(Self.leastSpaceBound, side.liveBytes) }
 
     private static var leastSpaceBound: Int { 16 << 20 }
@@ -77,7 +78,8 @@ extension PageStore {
         _ = concludeRun()
     }
 
-    /// In the turn: begins a checkpoint whose failure nobody waits for. Returns nil if the file has the newest state.
+    /// In the turn: begins a checkpoint. Reports a failure as an event. Returns nil then, and if the file has the
+    /// newest state.
     private func tryToBegin(_ journal: RingChange = .keep) -> CheckpointRun? {
         do throws(StorageError) {
             return try beginCheckpoint(journal: journal)
@@ -87,14 +89,15 @@ extension PageStore {
         }
     }
 
-    /// For the background thread: a failure is retried on the next occasion. `isIdle`: because commits rest.
+    /// For the background thread. A failure is retried on the next occasion. `isIdle`: there has been no commit for a
+    /// while.
     package func checkpointInBackground(isIdle: Bool = false) {
         worker.beginWork()
         defer { worker.endWork() }
         let begun = inThreadsTurn { (try? checkUsable()) == nil ? nil : tryToBegin() }
         guard case let begun?? = begun else { return }
         begun.write(to: self)
-        // If the thread ends meanwhile, the next caller that needs the checkpoint's end ends it.
+        // If the thread ends before that, the next caller that needs the checkpoint's end ends it.
         inThreadsTurn {
             if side.run === begun { _ = concludeRun() }
             if isIdle { side.noteQuiet(begun.ringUse) }
@@ -107,8 +110,8 @@ extension PageStore {
     var needsCheckpoint: Bool { pipeline.journalUse.used > 0 && (try? checkUsable()) != nil }
 
     /// Checkpoints `state`, which the space map already describes, and whose own pages are written or kept. No commit
-    /// may be pending. `keys`: the key slots from now on, if they change. Throws if the checkpoint was not made:
-    /// `.failed` if the outcome is unknown.
+    /// may be pending. `keys`: the new key slots, if they change. Throws if the checkpoint was not made; `.failed` if
+    /// the outcome is unknown.
     func checkpoint(
         _ state: PublishedState, journal: RingChange = .keep, keys: KeySlots? = nil
     ) throws(StorageError) {
@@ -123,9 +126,9 @@ extension PageStore {
 // MARK: A full disk
 
 extension PageStore {
-    /// For an open transaction that finds no room: checkpoints the state that it builds on, which frees what only the
-    /// former checkpoint reaches. The space map that it stores has the transaction's own pages free, as after an abort.
-    /// Returns whether anything became free; throws if the transaction can't commit any more.
+    /// For an open transaction that finds no room. Checkpoints the state that it builds on, which frees the pages that
+    /// only the former checkpoint reaches. The stored space map has the transaction's own pages free, as after an
+    /// abort. Returns whether anything became free. Throws if the transaction can't commit any more.
     func checkpoint(beneath writer: PageWriter) throws(StorageError) -> Bool {
         // In a forked child the file is the parent's.
         try checkProcess()
@@ -144,7 +147,8 @@ extension PageStore {
 // MARK: The steps
 
 extension PageStore {
-    /// In the turn, while no transaction is open: begins a checkpoint of the newest state; nil if the file has it.
+    /// In the turn, while no transaction is open: begins a checkpoint of the newest state. Returns nil if the file has
+    /// it.
     func beginCheckpoint(journal: RingChange = .keep) throws(StorageError) -> CheckpointRun? {
         guard file.isDurable else { return nil }
         try clearWay()
@@ -152,23 +156,22 @@ extension PageStore {
         return try begin(side.tip, journal: journal)
     }
 
-    /// In the turn: ends the checkpoint that is under way, and waits until no commit is pending. `isOpen`: as in
-    /// `settle`.
+    /// In the turn: ends the running checkpoint, and waits until no commit is pending. `isOpen`: as in `settle`.
     func clearWay(whileOpen isOpen: Bool = false) throws(StorageError) {
-        // A checkpoint that was undone is no hindrance.
+        // A checkpoint that was undone is no obstacle.
         if let error = concludeRun(), side.run != nil { throw error }
         try pipeline.checkUsable()
         try pipeline.drain { show($0, isDurable: $1) }
         settle(whileOpen: isOpen)
     }
 
-    /// `own`: places of an open transaction's pages, which the state doesn't have.
+    /// `own`: places of an open transaction's pages, which are not part of the state.
     func begin(
         _ state: PublishedState, journal: RingChange, without own: [SectorRun] = [], keys: KeySlots? = nil
     ) throws(StorageError) -> CheckpointRun {
         let faults = pipeline.faultCount
-        // After a failed write-through all pages since the last checkpoint are written once more by the next one; this
-        // one would leave out those that the transaction has written early.
+        // After a failed write-through the next checkpoint writes all pages since the last one again. This checkpoint
+        // would leave out those that the transaction has written early.
         guard own.isEmpty || faults == side.knownFaults else { throw .busy("a transaction is open") }
         let plan = try CheckpointPlan(side: side, journal: journal)
         let space = own.isEmpty ? side.space : side.space.withheld(own)
@@ -187,8 +190,8 @@ extension PageStore {
         return run
     }
 
-    /// Ends the checkpoint that is under way, if there is one, once it is written. In the turn. Returns why it is not
-    /// durable in both slots; if `side.run` is still there then, it waits for its second slot.
+    /// In the turn: waits until the running checkpoint is written, and ends it. Returns nil if there is none or it is
+    /// durable in both slots, otherwise the reason. If `side.run` is still set then, it waits for its second slot.
     func concludeRun() -> StorageError? {
         guard let run = side.run else { return nil }
         if case .half = run.outcome { run.writeSecondSlot(to: file, pipeline) }
@@ -199,7 +202,7 @@ extension PageStore {
             options.events?(run.event)
             return nil
         case .half(let error):
-            // Slot 1 doesn't lead to commits beyond it: without a journal there are none until it does.
+            // Slot 1 may not lead to later commits. Without a journal there are none until it does.
             if !run.isReachedByFormer { pipeline.setJournal(nil) }
             return error
         case .undone(let error):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One checkpoint from its plan to its end. Its content was fixed when it began, so that commits may go on meanwhile.
+// One checkpoint from its plan to its end. Its content is fixed when it begins, so that commits may go on meanwhile.
 
-/// Made and ended in the writer's turn; written by the driving thread, without the turn.
+/// Begun and ended in the writer's turn; written by the driving thread, without the turn.
 final class CheckpointRun: @unchecked Sendable {
     // Sendable: `result` is guarded by `monitor`, everything else is constant.
     let state: PublishedState
@@ -12,13 +12,14 @@ final class CheckpointRun: @unchecked Sendable {
     let images: [SpacePageImage]
     /// The position at which the records of later commits begin.
     let mark: JournalMark?
-    /// Sectors that the records before it take.
+    /// Number of sectors of the records before the mark.
     let ringUse: UInt64
-    /// Bytes of pages that the file had when it began and the medium may lack until it is durable.
+    /// Bytes of pages that were in the file when it began, and may not be on the medium until it is durable.
     let dirtyBytes: Int
-    /// Dirty bytes including those of pages that were in memory alone then.
+    /// Dirty bytes including the pages that were only in memory then.
     let allDirtyBytes: Int
-    /// The pipeline's count when it began, and whether it was another when the former checkpoint did.
+    /// The pipeline's count of faults when it began, and whether the count has changed since the former checkpoint
+    /// began.
     let faults: Int
     let rewrites: Bool
     private let cipher: (any PageCipher)?
@@ -31,12 +32,12 @@ final class CheckpointRun: @unchecked Sendable {
     enum Outcome {
         /// Both slots have it.
         case durable
-        /// Slot 0 has it, slot 1 may have the former one: before slot 1 has it too nothing may be freed, and there may
-        /// be no commit that the former one does not lead to.
+        /// Slot 0 has it, slot 1 may have the former header. Until slot 1 has it too, nothing may be freed, and there
+        /// may be no commit that the former header does not lead to.
         case half(StorageError)
-        /// The file says what it said before.
+        /// The file is as it was before.
         case undone(StorageError)
-        /// Unknown.
+        /// It is unknown what the file says.
         case failed(StorageError)
     }
 
@@ -78,8 +79,8 @@ final class CheckpointRun: @unchecked Sendable {
 
     var isWritten: Bool { monitor.locked { result != nil } }
 
-    /// Whether the former header leads to the state and to the commits after it: through its journal, which continues.
-    /// Not if the journal begins anew, nor if the state comes of a commit that has no record in it.
+    /// Whether the former header leads to the state and to the commits after it, through its journal. It doesn't if the
+    /// journal begins anew, or if the state comes from a commit without a record in it.
     var isReachedByFormer: Bool {
         header.generation == former.generation
             && (mark?.transaction == state.transaction || former.transaction == state.transaction)
@@ -96,14 +97,14 @@ final class CheckpointRun: @unchecked Sendable {
 // MARK: Writing
 
 extension CheckpointRun {
-    /// Everything that reaches the file. Called once, by its driver.
+    /// Writes everything to the file. Called once, by its driver.
     func write(to store: PageStore) {
         let outcome = written(to: store, store.file, store.pipeline)
         store.side.pace.end()
         end(outcome)
     }
 
-    /// After `.half`: tries once more. Called in the turn.
+    /// Tries once more after `.half`. Called in the turn.
     func writeSecondSlot(to file: any StoreFile, _ pipeline: CommitPipeline) {
         end(writeSlot(1, header, to: file, pipeline).map { .half($0) } ?? .durable)
     }
@@ -111,7 +112,7 @@ extension CheckpointRun {
     private func written(to store: PageStore, _ file: any StoreFile, _ pipeline: CommitPipeline) -> Outcome {
         do throws(StorageError) {
             try store.writeUnwritten()
-            // The sync may take long.
+            // The sync may take long, so states that others wait for are told before it.
             if store.isAwaited { store.catchUp() }
             if rewrites { try rewritePages(file) }
             if dirtyBytes + store.side.lateBytes >= Self.largeWriteBack { startWriteBack(file) }
@@ -132,10 +133,11 @@ extension CheckpointRun {
         return writeSlots(to: file, pipeline)
     }
 
-    /// Slot 0, then slot 1: at any moment one of them is whole. If slot 0 fails, the former header goes back there.
+    /// Slot 0, then slot 1, so that one of them is whole at any moment. If slot 0 fails, the former header goes back
+    /// there.
     private func writeSlots(to file: any StoreFile, _ pipeline: CommitPipeline) -> Outcome {
         if let error = writeSlot(0, header, to: file, pipeline) {
-            // Bytes that the kernel's cache doesn't have can't reach the medium.
+            // If the kernel's cache doesn't have the bytes, they can't reach the medium.
             guard isThere(header, file), let second = writeSlot(0, former, to: file, pipeline) else {
                 return .undone(error)
             }
@@ -147,7 +149,7 @@ extension CheckpointRun {
         return .half(error)
     }
 
-    /// Once more if a commit's write-through failed meanwhile, which may have been told of this one's error.
+    /// Writes twice if a commit's write-through fails meanwhile, because that may have received this write's error.
     private func writeSlot(
         _ slot: UInt64, _ header: HeaderSlot, to file: any StoreFile, _ pipeline: CommitPipeline
     ) -> StorageError? {
@@ -177,11 +179,11 @@ extension CheckpointRun {
 // MARK: Pages written since the former checkpoint
 
 extension CheckpointRun {
-    /// Number of bytes from which on their way begins before the sync. If there are fewer, the sync finds all at once,
-    /// and each call costs as much as the medium needs for 100 KiB.
+    /// From this number of bytes on, writing back starts before the sync. With fewer bytes the sync writes all at once,
+    /// and each call costs as much time as the medium takes for 100 KiB.
     private static var largeWriteBack: Int { 8 << 20 }
 
-    /// Begins to bring the state's new pages to the medium, so that the sync has less left.
+    /// Starts to write the state's new pages back to the medium, so that the sync has less to do.
     private func startWriteBack(_ file: any StoreFile) {
         forEachNewWord(file) { first, words in
             let extent = FileFormat.extentSectors
@@ -193,8 +195,8 @@ extension CheckpointRun {
         }
     }
 
-    /// Writes all of them once more, from the kernel's cache. A write-through has failed since the former checkpoint:
-    /// the kernel may have told it of pages that it could not write back, and now holds them to be clean. Throws
+    /// Writes all these pages again, from the kernel's cache. A write-through has failed since the former checkpoint:
+    /// the kernel may have reported pages there that it could not write back, and now takes them for clean. Throws
     /// `.corrupt` if one is lost.
     private func rewritePages(_ file: any StoreFile) throws(StorageError) {
         var runs: [SectorRun] = []
@@ -216,7 +218,7 @@ extension CheckpointRun {
         }
     }
 
-    /// Its sectors.
+    /// Returns the page's number of sectors.
     private func rewritePage(
         _ number: UInt64, in run: SectorRun, _ file: any StoreFile
     ) throws(StorageError) -> UInt32 {
@@ -237,7 +239,7 @@ extension CheckpointRun {
         return count
     }
 
-    /// Decrypts a page that was read. Returns false if it isn't what was written.
+    /// Decrypts a page that was read. Returns false if authentication fails.
     private func open(_ page: inout [UInt8], _ number: UInt64) -> Bool {
         guard let cipher else { return true }
         return page.withMutableBytes { PageSeal.open($0, number: number, with: cipher) } == nil
@@ -251,8 +253,8 @@ extension CheckpointRun {
         }
     }
 
-    /// Hands out the sectors of each changed map page that this checkpoint reaches and the former one did not. The
-    /// former map page stays as it is until this checkpoint has ended.
+    /// Passes the sectors of each changed map page to `body` that this checkpoint reaches and the former one did not.
+    /// The former map page stays as it is until this checkpoint has ended.
     private func forEachNewWord(_ file: any StoreFile, _ body: (UInt64, [UInt64]) -> Void) {
         for image in images {
             guard let map = image.map else { continue }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread that checkpoints beside readers and the writer: when the journal is half full, when many pages were made
-// or put aside, or when nothing has been committed for a while. A store without it, for which there may be none free
-// (`StoreThreads`), checkpoints in the commits themselves. It makes room for pages in memory, and gives space back
-// after a checkpoint.
-// Once commits rest it also writes for other processes what they couldn't read yet, and before if one of them waits.
+// or put aside, or when there was no commit for a while. In a store without a thread, because none may be free
+// (`StoreThreads`), the commits themselves checkpoint. The thread also makes room for pages in memory, and gives space
+// back after a checkpoint. After a moment without a commit it writes for other processes what they couldn't read yet,
+// and sooner if one of them waits.
 
 import Synchronization
 
@@ -12,32 +12,33 @@ import Synchronization
 final class CheckpointWorker: StoreWork, @unchecked Sendable {
     // Sendable: everything variable but the atomic is guarded by `monitor`.
     private let monitor = Monitor()
-    /// Its store, nil when it neither runs nor waits for a thread. Strong, so that the thread is never the last to use
-    /// the store.
+    /// Its store; nil while it neither runs nor waits for a thread. A strong reference, so that the thread is never the
+    /// last user of the store.
     private var store: PageStore?
     /// Number of threads in `serve`: a thread that has released the store may still be there when the next one comes.
     private var serving = 0
-    /// The time at which it began to wait for a thread, and the newest transaction then.
+    /// The time when it began to wait for a thread, and the newest transaction at that time.
     private var waiting: (since: ContinuousClock.Instant, newest: UInt64)?
     private var isWanted = false
     private var wantsRoom = false
     private let busy = Atomic<Bool>(false)
     /// Whether the first commit begins the thread: a program that only reads needs none.
     private var isAllowed = false
-    /// Set while nothing is to be done until a commit comes.
+    /// True while there is nothing to do until a commit comes.
     private let isResting = Atomic<Bool>(true)
-    /// Set besides if there is something to be done in a while, unless a commit comes that leaves something to be told.
+    /// True if, in addition, there is something to do after a while, unless a commit comes that leaves something to
+    /// tell.
     private let isIdling = Atomic<Bool>(false)
 
-    /// From here on a commit begins the thread.
+    /// Lets the next commit begin the thread.
     func allow() { monitor.locked { isAllowed = true } }
 
-    /// When the system gave no thread: not to be asked again for a while.
+    /// The time when the system refused a thread. It isn't asked again for a while.
     private var refusedAt: ContinuousClock.Instant?
     private static let patience = Duration.seconds(1)
 
-    /// A system that gives no thread leaves checkpoints to the commits, one of which asks again later. Whether it is to
-    /// be had.
+    /// Asks for a thread. Returns false if the system gives none: then commits checkpoint, and one of them asks again
+    /// later.
     private func start(for store: PageStore) -> Bool {
         if let refusedAt, refusedAt.duration(to: .now) < Self.patience { return false }
         self.store = store
@@ -55,7 +56,7 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
         return true
     }
 
-    /// In a thread, which is this store's for now.
+    /// Runs in a thread, which belongs to this store for now.
     func serve() {
         let waited = monitor.locked { () -> (newest: UInt64, isLong: Bool)? in
             // It may have been stopped while it waited.
@@ -74,16 +75,17 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
         }
     }
 
-    /// Without a lock, like `isReady`: the caller may have the pipeline's lock, which the thread takes inside its own.
+    /// Read without a lock, like `isReady`: the caller may have the pipeline's lock, which the thread takes inside its
+    /// own.
     var isRunning: Bool { running.load(ordering: .relaxed) }
-    /// Whether a commit's pending announcement will happen soon, at a checkpoint's end at the latest: not while the
-    /// thread waits for the writer's turn.
+    /// Whether a commit's pending announcement will be made soon, at the end of a checkpoint at the latest. It won't
+    /// while the thread waits for the writer's turn.
     var isReady: Bool { isRunning && !isWaiting.load(ordering: .sequentiallyConsistent) }
     private let running = Atomic<Bool>(false)
     let isWaiting = Atomic(false)
 
-    /// Ends the thread's work and waits for that. States that it would have announced are announced: the store may live
-    /// on without it.
+    /// Ends the thread's work and waits for its end. Announces the states that the thread would have announced, because
+    /// the store may go on without it.
     func stop() {
         let store = monitor.locked { () -> PageStore? in
             defer { self.store = nil }
@@ -114,11 +116,11 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
         }
     }
 
-    /// Notes that the thread is at a checkpoint.
+    /// Notes that the thread begins a checkpoint.
     func beginWork() { monitor.locked { busy.store(true, ordering: .sequentiallyConsistent) } }
     func endWork() { busy.store(false, ordering: .sequentiallyConsistent) }
 
-    /// For what the thread does after a checkpoint: whether it is wanted for the next one.
+    /// Whether a checkpoint is wanted, for the thread's work after one. Clears the wish.
     func takeWish() -> Bool {
         monitor.locked {
             defer { isWanted = false }
@@ -133,7 +135,7 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
         }
     }
 
-    /// A checkpoint seems to be due, but the running one may cover it.
+    /// Asks for a checkpoint that seems to be due, unless one is running, which may cover it.
     func wakeUnlessBusy() {
         monitor.locked {
             guard !busy.load(ordering: .relaxed) else { return }
@@ -142,7 +144,7 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
         }
     }
 
-    /// There was a commit: it will be checkpointed once nothing has happened for a while.
+    /// Notes a commit, which will be checkpointed after a while without another.
     func noteCommit(in store: PageStore) {
         guard isResting.load(ordering: .sequentiallyConsistent) else { return }
         if isIdling.load(ordering: .sequentiallyConsistent), !store.isInArrears { return }
@@ -153,7 +155,7 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
         }
     }
 
-    /// `newest`: the newest transaction when it began to wait for a thread; `hasRested`: that was long ago.
+    /// `newest`: the newest transaction when it began to wait for a thread. `hasRested`: whether that is a while ago.
     private func work(since newest: UInt64, hasRested: Bool) {
         var seen = newest
         var rested = hasRested ? Rest.idleTime : .woken
@@ -171,7 +173,7 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
                 failures = store.catchUp() ? 0 : failures + 1
             }
             if !isStill { failures = 0 }
-            // Tries take the place of the time without a commit.
+            // Failed attempts count as time without a commit.
             let isIdle = rested == .idleTime || failures > 0 && failures * Self.failureMilliseconds >= idle
             if takeRoomWish() { store.makeRoom() }
             let isQuiet = isIdle && isStill && idle > 0
@@ -185,11 +187,11 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
     }
 
     private enum Rest {
-        /// For so long that the thread is free for another store. The next commit asks for one again.
+        /// So long without work that the thread goes to another store. The next commit asks for one again.
         case ended
         /// Woken by a commit or another occasion.
         case woken
-        /// After it the thread checks whether a process waits for a state that others can't read yet.
+        /// A moment, after which the thread checks whether a process waits for a state that others can't read yet.
         case moment
         /// The time without a commit after which a checkpoint is due.
         case idleTime
@@ -197,14 +199,14 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
 
     private static let momentMilliseconds = 10
     /// Number of moments without a commit after which commits that others can't read yet are written although no
-    /// process waits. More than one: a sync may take longer than one, and a program that commits again and again must
-    /// not pay for it.
+    /// process waits. More than one, because a sync may take longer than one, and a program that commits again and
+    /// again must not pay for it.
     private static let momentsOfRest = 10
-    /// Milliseconds until a write that failed is tried again.
+    /// Milliseconds until a failed write is tried again.
     private static let failureMilliseconds = 1000
 
-    /// Milliseconds without work after which the thread is let go, because a process may have thousands of stores. If
-    /// other stores wait for a thread, it is let go at the end of the current slice of that time. It looks for them
+    /// Milliseconds without work after which the thread is released, because a process may have thousands of stores. If
+    /// other stores wait for a thread, it is released at the end of the current slice of that time. It checks for them
     /// itself instead of being told, because it waits on its own store's monitor.
     var uselessMilliseconds = 10_000
     private static let sliceMilliseconds = 500
@@ -228,7 +230,7 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
         monitor.locked {
             guard self.store != nil, !isWanted, !wantsRoom else { return .woken }
             let idle = store.options.idleMilliseconds
-            // Set first: a commit that comes after the looks will see it.
+            // Set before the checks, so that a commit after them sees it.
             isResting.store(true, ordering: .sequentiallyConsistent)
             let isDueSoon = idle > 0 && store.needsCheckpoint
             isIdling.store(isDueSoon, ordering: .sequentiallyConsistent)
@@ -237,14 +239,14 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
                 if !hasEnded { isResting.store(false, ordering: .relaxed) }
                 isIdling.store(false, ordering: .relaxed)
             }
-            // A store that has failed will never tell what it can't tell now.
+            // A store that has failed will never tell a state that it can't tell now.
             if store.isInArrears, !store.pipeline.hasFailed {
                 isResting.store(false, ordering: .relaxed)
                 let time = afterFailure ? Self.failureMilliseconds : Self.momentMilliseconds
                 return monitor.wait(milliseconds: time) ? .moment : .woken
             }
             if isDueSoon { return monitor.wait(milliseconds: idle) ? .idleTime : .woken }
-            // A commit that came between the looks may be the first to make a checkpoint necessary.
+            // A commit between the checks may be the first that needs a checkpoint.
             guard isResting.load(ordering: .relaxed) else { return .woken }
             var left = uselessMilliseconds
             while left > 0, !StoreThreads.shared.isAnyWaiting {

@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slows down commits that outrun a checkpoint. While one is running, their pages take space besides the checkpoint's
-// and besides those that the former checkpoint reaches: they must not exceed the amount that the medium can take in
-// that time. Each commit waits a little, after it is visible, rather than one of them for long.
+// Slows down commits that outrun a checkpoint. While one is running, their pages take space in addition to the
+// checkpoint's pages and to the former checkpoint's. They must not exceed the amount that the medium can take in that
+// time. Each commit waits a little, after it is visible, so that no single one waits long.
 
 import Synchronization
 
-/// Any thread.
+/// Any thread may use it.
 final class CommitPace: @unchecked Sendable {
     // Sendable: everything variable but the atomic is guarded by `monitor`.
     private let monitor = Monitor()
     /// Whether a checkpoint is being written.
     var isUnderWay: Bool { underWay.load(ordering: .relaxed) }
     private let underWay = Atomic(false)
-    /// Bytes of pages that it makes durable, and that commits should make at most until it has.
+    /// Bytes of pages that the checkpoint makes durable, and the maximum that commits should make until it has.
     private var ahead = 0
     private var bound = Int.max
     private var start = ContinuousClock.now
-    /// The time that the medium took for a byte in the last checkpoint that had many.
+    /// The time that the medium took for a byte in the last checkpoint with many bytes.
     private var secondsPerByte = 0.0
-    /// Seconds that commits have still to wait: fractions of a millisecond add up until they make one.
+    /// Seconds that commits still have to wait: fractions of a millisecond add up to one.
     private var owed = 0.0
 
-    /// Number of bytes below which the time says nothing about the bytes.
+    /// A checkpoint with fewer bytes doesn't show how long a byte takes.
     private static var telling: Int { 1 << 20 }
-    /// A checkpoint doesn't hold commits up for longer but by the bound.
+    /// The longest time in seconds that a checkpoint may slow down commits below the bound.
     private static var longest: Double { 1 }
 
-    /// A checkpoint begins, in the writer's turn. Until it is written commits shall make no more than `bound` bytes.
+    /// Notes that a checkpoint begins, in the writer's turn. Until it is written commits should make at most `bound`
+    /// bytes.
     func begin(bytes: Int, bound: Int) {
         monitor.locked {
             start = .now
@@ -37,8 +38,8 @@ final class CommitPace: @unchecked Sendable {
         }
     }
 
-    /// The checkpoint is written or has failed: the thread that ends it may have to wait for the turn, but commits
-    /// don't.
+    /// Notes that the checkpoint is written or has failed. The thread that ends it may have to wait for the turn, but
+    /// commits need not wait for that.
     func end() {
         monitor.locked {
             if ahead >= Self.telling { secondsPerByte = (ContinuousClock.now - start) / .seconds(1) / Double(ahead) }
@@ -64,7 +65,7 @@ final class CommitPace: @unchecked Sendable {
             while isUnderWay {
                 if monitor.wait(until: deadline) { continue }
                 if dirty() - ahead > bound {
-                    // There is no signal when pages become durable or free: look again soon.
+                    // Nothing signals that pages became durable or free, so look again soon.
                     _ = monitor.wait(milliseconds: 10)
                 } else {
                     return

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recovery at open: the commits that the journal holds beyond the checkpoint are made again, each in a transaction of
-// its own, and a checkpoint ends it. Until that checkpoint's header is durable the file still says what it said before,
-// so recovery can be interrupted anywhere and begins anew. Damage is found before anything is written.
+// Recovery at open: the commits in the journal after the checkpoint are redone, each in a transaction of its own, and a
+// checkpoint ends recovery. Until that checkpoint's header is durable the file is as it was, so recovery can be
+// interrupted anywhere and begins anew. Damage is found before anything is written.
 
 import Synchronization
 
 extension PageStore {
-    /// Brings the store to the newest recoverable state. Called once, before anyone else knows the store.
+    /// Brings the store to the newest recoverable state. Called once, before any other code knows the store.
     func recover(_ replay: Replay) throws(StorageError) {
         let reader = JournalReader(header: side.header, file: fileReader, cipher: verification.cipher)
         let (chain, tail, isMarked) = try reader.read()
@@ -35,7 +35,7 @@ extension PageStore {
             }
         }
         do throws(StorageError) {
-            // It has no journal to go on with: it begins a new generation.
+            // The former journal can't be continued, so this begins a new generation.
             try checkpoint(side.tip)
         } catch .failed(let cause) {
             throw cause
@@ -58,9 +58,9 @@ extension PageStore {
             Corruption(reason: "the journal's record after transaction \(newest), which was durable, is damaged"))
     }
 
-    /// Makes both header slots equal again. A crash between the two writes of a checkpoint, or damage, leaves a slot
-    /// that names an older checkpoint or none. Pages that only that checkpoint reaches are free from here on: should
-    /// the good slot be lost later, the other must not lead there.
+    /// Makes both header slots equal again. After a crash between the two writes of a checkpoint, or after damage, a
+    /// slot names an older checkpoint or none. Pages that only that checkpoint reaches are free from here on. If the
+    /// good slot is lost later, the other must not lead to them.
     private func renewStaleSlots() throws(StorageError) {
         for slot in 0..<FileFormat.headerSlotCount
         where Self.has(side.header, slot: slot, file, verification.cipher) != true {

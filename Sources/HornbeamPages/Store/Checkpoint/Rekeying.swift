@@ -3,8 +3,8 @@
 // writes them.
 
 extension PageStore {
-    /// Makes `encryption` a key of the store: the only one, or one more. On return both header slots say so. After an
-    /// error the former keys open the file still, and the new one may.
+    /// Makes `encryption` a key of the store: the only one, or one more. On return both header slots have it. After an
+    /// error the former keys still open the file, and the new one may.
     package func rekey(_ encryption: any StoreEncryption, keepsOthers: Bool) throws(StorageError) {
         try checkProcess()
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The journal's ring grows with the load and shrinks again. A new ring begins a new generation, so that the checkpoint
-// which takes it keeps the writer's turn throughout. To keep that short, the thread that checkpoints in the background
-// makes the ring ready before: while it does, the sectors are held, in no state's use, and a crash leaves them free.
+// The journal's ring grows with the load and shrinks again. A new ring begins a new generation, so the checkpoint that
+// takes it keeps the writer's turn throughout. To keep that short, the thread that checkpoints in the background
+// prepares the ring first. Meanwhile its sectors are held but belong to no state, and a crash leaves them free.
 
 import Synchronization
 
 /// The change that a checkpoint makes to the journal's ring.
 enum RingChange {
     case keep
-    /// Another of this many sectors, if there is room for it: it gets its place and its zeros within the checkpoint.
+    /// A ring of this many sectors, if there is room for it. It gets its place and its zeros within the checkpoint.
     case new(UInt64)
     /// A ring whose sectors are zeroed and held.
     case prepared(JournalRing)
 }
 
 extension WriterSide {
-    /// Checkpoints in a row, each after a while without a commit, that found less than an eighth of the ring in use,
-    /// after which it shrinks.
+    /// Number of checkpoints in a row, each after a while without a commit, that must find less than an eighth of the
+    /// ring in use before it shrinks.
     private static let quietBound = 8
 
-    /// Commits for whose redo the ring was too small, after which it grows: one alone is not worth its zeros.
+    /// Number of commits for whose redo the ring was too small before it grows. A single one is not worth the zeros.
     static let oversizedBound = 3
 
-    /// The largest ring that the store may have: a quarter of what is in use, so that a small store stays a small file.
+    /// The largest ring that the store may have: a quarter of the space in use, so that a small store stays a small
+    /// file.
     var largestRing: UInt64 {
         var sectors = Self.leastLargestRing
         while sectors < FileFormat.maximumJournalSectors, sectors * 8 << FileFormat.sectorShift <= liveBytes {
@@ -33,20 +34,20 @@ extension WriterSide {
 
     private static var leastLargestRing: UInt64 { 1024 }
 
-    /// The size that the ring shrinks to once commits rest; of a small store a quarter of what is in use.
+    /// The size that the ring shrinks to without commits; in a small store a quarter of the space in use.
     var quietRing: UInt64 {
         var sectors = FileFormat.initialJournalSectors
         while sectors < largestRing / 4, sectors * 4 << FileFormat.sectorShift <= liveBytes { sectors *= 2 }
         return sectors
     }
 
-    /// The ring's next size, if it may grow. In large steps: each is a place of its own.
+    /// The ring's next size, if it may grow. Grows in large steps, because each size needs a new place.
     var grownRing: UInt64? {
         let size = min(header.journal.count * 4, largestRing)
         return size > header.journal.count ? size : nil
     }
 
-    /// Draws the lesson from a checkpoint that found `used` sectors of the ring in use.
+    /// Chooses the ring's next size after a checkpoint that found `used` sectors of it in use.
     func noteRingUse(_ used: UInt64) {
         let capacity = header.journal.count
         if used >= capacity / 8 { quietCheckpoints = 0 }
@@ -58,7 +59,7 @@ extension WriterSide {
         if wantedRing == capacity { wantedRing = nil }
     }
 
-    /// Takes note of a checkpoint that came because commits rest, and found `used` sectors of the ring in use.
+    /// Notes a checkpoint that was made after a while without a commit, and found `used` sectors of the ring in use.
     func noteQuiet(_ used: UInt64) {
         guard used < header.journal.count / 8, header.journal.count > quietRing else { return }
         quietCheckpoints += 1
@@ -69,21 +70,21 @@ extension WriterSide {
 }
 
 extension PageStore {
-    /// Gives the ring the size that it should have. For the store's thread, without the turn, which it takes briefly.
-    /// Any failure leaves the ring as it is, and the next checkpoint tries again. If the thread ends meanwhile, the new
-    /// ring's sectors stay held as long as the store is open.
+    /// Changes the ring to the wanted size. For the store's thread, without the turn, which it takes briefly. Any
+    /// failure leaves the ring as it is, and the next checkpoint tries again. If the thread ends before it is done, the
+    /// new ring's sectors stay held as long as the store is open.
     func resizeRing() {
         replaceRing { side.wantedRing == side.header.journal.count ? nil : side.wantedRing }
     }
 
-    /// `size`, in the turn: the sectors of another ring; nil if this one stays.
+    /// `size`, called in the turn: the number of sectors of the new ring; nil to keep the present one.
     func replaceRing(_ size: () -> UInt64?) {
         guard case (let ring, let former)?? = inThreadsTurn({ size().flatMap { holdRing(of: $0) } }) else { return }
         let isReady = makeReady(ring)
         inThreadsTurn { adopt(ring, insteadOf: former, isReady: isReady) }
     }
 
-    /// Zeros that are on the medium.
+    /// Writes zeros and makes them durable.
     private func makeReady(_ ring: JournalRing) -> Bool {
         let faults = pipeline.faultCount
         do throws(StorageError) {
@@ -101,7 +102,7 @@ extension PageStore {
         return pipeline.fault(since: faults) == nil
     }
 
-    /// In the turn, for the store's thread; nil once that is to end.
+    /// Runs `body` in the turn, for the store's thread. Returns nil once the thread is to end.
     @discardableResult
     func inThreadsTurn<Result>(_ body: () -> Result) -> Result? {
         guard takeThreadsTurn() else { return nil }
@@ -109,11 +110,11 @@ extension PageStore {
         return body()
     }
 
-    /// False once the store's thread is to end.
+    /// Takes the turn. Returns false once the store's thread is to end.
     func takeThreadsTurn() -> Bool {
         var isTaken = turn.takeInThread(waiting: Self.briefMilliseconds)
         if isTaken == nil {
-            // A transaction may be open for long: no process must wait for this thread meanwhile.
+            // A transaction may be open for long, and no process must wait for this thread all that time.
             worker.isWaiting.store(true, ordering: .sequentiallyConsistent)
             defer { worker.isWaiting.store(false, ordering: .sequentiallyConsistent) }
             catchUp()
@@ -122,10 +123,10 @@ extension PageStore {
         return isTaken == true
     }
 
-    /// The time for which a process that opens the file may wait for the thread to tell it the newest state.
+    /// Longest time that a process that opens the file may wait for the thread to tell it the newest state.
     private static var briefMilliseconds: Int { 20 }
 
-    /// In the turn: a place for another ring, if there is one.
+    /// In the turn: takes a place for another ring, if there is one.
     private func holdRing(of count: UInt64) -> (ring: JournalRing, former: JournalRing)? {
         guard (try? checkUsable()) != nil else { return nil }
         // Low, so that the file's end can be cut off.
@@ -141,7 +142,7 @@ extension PageStore {
         else { return side.release(ring.run) }
         side.wantedRing = nil
         run.write(to: self)
-        // Undoing the plan has released the ring.
+        // If the checkpoint was undone, the ring was released with it.
         _ = concludeRun()
     }
 }
