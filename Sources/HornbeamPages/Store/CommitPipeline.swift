@@ -288,7 +288,7 @@ final class CommitPipeline: @unchecked Sendable {
     }
 
     /// Number of failed write-throughs. The kernel reports an error of writing back once, to the first caller that
-    /// asks: after one of these, pages that were written before may be lost though no sync reports it.
+    /// asks. So after one of these, pages that were written before may be lost without any sync reporting it.
     var faultCount: Int { monitor.locked { faults } }
 
     func noteFault(_ error: StorageError) {

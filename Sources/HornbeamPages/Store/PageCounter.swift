@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the pages that a part of a transaction reads. It costs nothing unless pages are counted: while they are, the
+// Counts the pages that a part of a transaction reads. It costs nothing unless pages are counted: during a count the
 // view uses verification bits of which none is set, so that each page takes the path of unverified ones. Leaves of
-// compressed trees, which no entity has, come from the cache and aren't counted.
+// compressed trees, which no entity type has, come from the cache and aren't counted.
 
 import Synchronization
 
-/// The pages that were looked at, each once.
+/// The set of pages that were looked at.
 final class PageCounter {
     private(set) var pages: Set<UInt64> = []
     let noBits: UnsafeMutablePointer<Atomic<UInt64>>
     private let words: Int
 
-    /// - Parameter capacity: how many sectors have a bit.
+    /// - Parameter capacity: number of sectors that have a bit.
     init(capacity: UInt64) {
         words = Int(capacity / 64) + 1
         noBits = .allocate(capacity: words)
@@ -27,8 +27,8 @@ final class PageCounter {
 }
 
 extension PageView {
-    /// Returns the number of different pages that `body` looks at. Pages that are counted within it aren't counted
-    /// around it.
+    /// Returns the number of different pages that `body` looks at. A count within another counts its pages alone: the
+    /// outer one doesn't have them.
     package func countingPages(_ body: () throws -> Void) rethrows -> Int {
         let former = (counter: counter, bits: verified)
         let counter = PageCounter(capacity: capacity)

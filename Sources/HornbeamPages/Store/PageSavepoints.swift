@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Savepoints of a write transaction: states of it that it can go back to. There is no log to undo: a savepoint raises
-// the birth, so that copy-on-write itself keeps what was before.
+// Savepoints of a write transaction: its states that it can go back to. There is no undo log: a savepoint raises the
+// birth, so that copy-on-write itself keeps the state before.
 //
 //   births    firstBirth ……… lastBirth │ lastBirth + 1 ………… birth
 //             │ the start's pages        │ pages since the savepoint: changed in place, freed at once,
 //             │ never changed again      │ all forgotten by rolling back
 //             └ kept if freed: `freed` from `freedCount` on
 //
-// Releasing a savepoint makes its pages those of the savepoint before it; births are never given back.
+// Releasing a savepoint gives its pages to the savepoint before it. Births are never given back.
 
-/// Entries that a transaction's trees have more than before, and less.
+/// The numbers of entries that a transaction's trees have gained and lost.
 struct EntryChange {
     var added: Int64 = 0
     var removed: Int64 = 0
@@ -21,14 +21,14 @@ struct PageSavepoint {
     var lastBirth: UInt64
     /// `PageWriter.ownBirth` before it.
     var formerOwnBirth: UInt64
-    /// Pages freed before it.
+    /// Number of pages freed before it.
     var freedCount: Int
     var entryChange: EntryChange
 }
 
 extension PageWriter {
-    /// Makes a savepoint, inside of the last one. From here on all older pages are copied before they change. All
-    /// leaves must have their places.
+    /// Makes a savepoint inside the last one. From here on all older pages are copied before they change. All leaves
+    /// must have their places. Throws `.unsupported` at the last transaction number.
     package func addSavepoint() throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
         guard birth + 1 < FileFormat.maximumNumber else {
@@ -42,11 +42,11 @@ extension PageWriter {
         side.frames.beginSavepoint(firstBirth: birth)
     }
 
-    /// Forgets all that happened to pages since the `index`-th savepoint, which stays; those inside of it go. Ends all
-    /// addresses of frames. The root is the caller's to restore.
+    /// Undoes all changes of pages since the `index`-th savepoint. It stays; the savepoints inside it go. Ends all
+    /// addresses of frames. The caller must restore the root.
     package func rollBack(to index: Int) {
         let savepoint = savepoints[index]
-        // In this order: some of the freed pages go themselves.
+        // In this order, because some of the freed pages go themselves.
         for page in freed[savepoint.freedCount...] { side.space.unreserve(page.run) }
         freed.removeSubrange(savepoint.freedCount...)
         side.frames.rollBack(to: index) { side.release($0) }
@@ -57,13 +57,13 @@ extension PageWriter {
         ownBirth = savepoint.lastBirth + 1
     }
 
-    /// Forgets the `index`-th savepoint and those inside of it; changes since then stay.
+    /// Forgets the `index`-th savepoint and those inside it. Changes since then stay.
     package func releaseSavepoints(from index: Int) {
         let savepoint = savepoints[index]
         savepoints.removeSubrange(index...)
         ownBirth = savepoint.formerOwnBirth
         side.frames.mergeSavepoints(from: index)
-        // Own pages that only the savepoint needed.
+        // The transaction's own pages that only the savepoint needed.
         let later = freed[savepoint.freedCount...]
         freed.removeSubrange(savepoint.freedCount...)
         for page in later {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The paged file: bytes that survive. This is the facade; the work is in Commit, Checkpoint, Recovery and the folders.
-// It must never acknowledge a commit that could be lost, nor show a reader one.
+// The paged file: bytes that survive. This is the facade; Commit, Checkpoint, Recovery and the folders do the work. It
+// must never acknowledge a commit that could be lost, nor show a reader one.
 //
 // Invariants (tests and documents cite the numbers)
 //  1  Nothing that the last durable checkpoint reaches is overwritten before the next one is durable in both slots.
@@ -13,7 +13,7 @@
 //  6  No byte of the file is trusted before it was verified: range, checksum, identity, structure.
 //  7  A commit that throws anything but `.failed` left no trace: nothing of it is visible, now or after reopening.
 //  8  After a failure whose outcome is unknown nothing is written again; reads go on.
-//  9  The file is changed by `StoreFile`'s calls alone; one journal write and one checkpoint are in flight at a time.
+//  9  Only calls of `StoreFile` change the file; one journal write and one checkpoint are in flight at a time.
 //
 // States
 //
@@ -33,15 +33,15 @@ package import Synchronization
 
 /// A store's pages. Any thread may begin transactions; one writes at a time.
 package final class PageStore: @unchecked Sendable {
-    // Sendable: `side` is touched only by the holder of `turn`, but for what is atomic or guards itself in it;
-    // everything else is constant or guards itself.
+    // Sendable: only the holder of `turn` touches `side`, except for its atomic and self-guarding parts; everything
+    // else is constant or guards itself.
 
     /// Applies one journal record's payload in a writer and sets its root. Must neither commit nor abort.
     package typealias Replay = @Sendable (Bytes, PageWriter) throws(StorageError) -> Void
 
-    /// Bytes of a node page.
+    /// Size of a node page in bytes.
     package let pageSize: Int
-    /// Bytes that each page leaves empty: 0 unless the store is encrypted.
+    /// Number of bytes that each page leaves empty: 0 unless the store is encrypted.
     package let reserve: Int
     /// The key slots of an encrypted store, which `rekey` changes.
     let keySlots: Mutex<KeySlots?>
@@ -57,14 +57,14 @@ package final class PageStore: @unchecked Sendable {
     private let newestAddress: Atomic<UInt>
     let worker = CheckpointWorker()
     /// Runs in the store's thread after each checkpoint that the thread made. The argument says whether the checkpoint
-    /// came because commits rest.
+    /// was made after a while without commits.
     package typealias Maintenance = @Sendable (PageStore, Bool) -> Void
     package let maintenance = Mutex<Maintenance?>(nil)
-    /// Whether a compaction has ended that could not take its limit away.
+    /// Whether a compaction ended without removing its limit.
     let leftLimit = Atomic(false)
-    /// Whether the store's thread should end giving space back.
+    /// Whether the store's thread should stop giving space back.
     let shrinkingIsUnwanted = Atomic(false)
-    /// Reads beside a writer in another process; nil in a store that writes, and without a file.
+    /// Reads beside a writer in another process. Nil in a store that writes, and without a file.
     let follower: Follower?
     /// The process that opened it: see `checkProcess`.
     private let generation = hbs_fork_generation()
@@ -88,7 +88,7 @@ package final class PageStore: @unchecked Sendable {
 
     deinit { file.close() }
 
-    /// The keys of a copy of an encrypted store: of a backup. Any thread.
+    /// The keys for a copy (a backup) of an encrypted store. Any thread.
     func keysOfCopy() throws(StorageError) -> StoreKeys? {
         guard let keys = verification.keys else { return nil }
         // Another process may have changed the key slots that this one was opened with.
@@ -117,12 +117,12 @@ package final class PageStore: @unchecked Sendable {
         UInt(bitPattern: Unmanaged.passUnretained(state).toOpaque())
     }
 
-    /// Pins a state that the caller has kept since an earlier read, if it is still the newest: no lock, and no
-    /// memory that another thread writes.
+    /// Pins a state that the caller has kept since an earlier read, if it is still the newest. Takes no lock and no
+    /// memory that another thread writes. Returns nil if it isn't the newest any more.
     ///
-    /// Counted first, looked at second, while the writer stores the new address first and looks at the counts of older
+    /// Counts first and looks second, while the writer stores the new address first and looks at the counts of older
     /// states second, all in one order: either the writer sees the pin, or this sees the new address (`StripedCount`).
-    /// The state is alive, so no other has its address. Returns nil if it isn't the newest any more.
+    /// The state is alive, so no other has its address.
     @inline(__always)
     func pin(again state: PublishedState) -> StripedCount.Stripe? {
         guard follower == nil else { return nil }
@@ -151,16 +151,16 @@ package final class PageStore: @unchecked Sendable {
         return pinned
     }
 
-    /// Whether two states of the same transaction are the same: not beside a writer of another process, which may begin
-    /// the file anew.
+    /// Whether two states with one transaction number are equal. They may not be beside a writer in another process,
+    /// which may begin the file anew.
     package var knowsStatesByNumber: Bool { follower == nil }
 
-    /// Unpins. The view and its pages must not be used after.
+    /// Unpins the view. It and its pages must not be used afterwards.
     package func endRead(_ view: PageView) { view.unpin() }
 
-    /// Releases a view's pin of its state. Not in a forked child: the pin is the parent's.
+    /// Releases a view's pin of its state. Not called in a forked child, where the pin is the parent's.
     func unpin(_ state: PublishedState, _ stripe: StripedCount.Stripe) {
-        // First: a follower closes once it has no snapshot, and then no reader may be counted.
+        // First, because a follower closes once it has no snapshot, and then no reader may be counted.
         stripe.leave()
         follower?.end(state)
     }
@@ -179,9 +179,9 @@ package final class PageStore: @unchecked Sendable {
 
     // MARK: Writing
 
-    /// Begins the one write transaction, in the writer's turn: `.busy` if it doesn't wait for that and has to, or is to
-    /// wait in a thread that ends. `.invalid` if it would wait for a transaction begun by this thread, `.failed` after
-    /// an earlier failure, `.readOnly` in a store opened so.
+    /// Begins the one write transaction, in the writer's turn. Throws `.busy` if it may not wait for the turn and would
+    /// have to, or if it waits as a thread that is to end. Throws `.invalid` if it would wait for a transaction begun
+    /// by this thread, `.failed` after an earlier failure, `.readOnly` in a read-only store.
     package func beginWrite(_ wait: TurnWait = .inOrder) throws(StorageError) -> PageWriter {
         try checkProcess()
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
@@ -190,7 +190,7 @@ package final class PageStore: @unchecked Sendable {
             try checkUsable()
             settle()
             let number = side.usedNumber + 1
-            // One for lack of room, two by the commit, one by `close`, one by recovery in its stead.
+            // One if there is no room, two for the commit, one for `close`, one for recovery instead of that.
             try checkNumbers(transaction: number, checkpoint: side.header.checkpoint + 5)
             return PageWriter(store: self, side: side, state: side.tip, number: number, reserve: .transaction)
         } catch {
@@ -199,7 +199,8 @@ package final class PageStore: @unchecked Sendable {
         }
     }
 
-    /// Waits for the turn, but not for this thread itself. In a forked child its holder may be gone.
+    /// Waits for the turn. Throws `.invalid` if it would wait for this thread itself. In a forked child the holder may
+    /// be gone.
     func takeTurn(_ wait: TurnWait = .inOrder, briefly: Bool = false) throws(StorageError) {
         try checkProcess()
         if wait == .no {
@@ -219,8 +220,8 @@ package final class PageStore: @unchecked Sendable {
         }
     }
 
-    /// Runs `body` for the write transaction that another thread has open and that waits for it: to begin one in it is
-    /// `.invalid`, as it is in that thread.
+    /// Runs `body` for the write transaction that another thread has open, and that waits for it. Beginning a write
+    /// transaction in `body` is `.invalid`, as in that thread.
     package func helping<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         try turn.helping(body)
     }
@@ -233,21 +234,21 @@ package final class PageStore: @unchecked Sendable {
         try pipeline.checkUsable()
     }
 
-    /// Whether nothing can be committed any more: changes that were not durable may be lost.
+    /// Whether nothing can be committed any more. If so, changes that were not durable may be lost.
     package var hasFailed: Bool {
         do throws(StorageError) { try pipeline.checkUsable() } catch { return true }
         return false
     }
 
-    /// Refuses numbers that opening would refuse: a store must not write what it can't read again. No store comes so
-    /// far by itself, but a file may claim it.
+    /// Refuses numbers that opening would refuse: a store must not write data that it can't read again. No store
+    /// reaches these numbers by itself, but a file may claim them.
     func checkNumbers(transaction: UInt64, checkpoint: UInt64) throws(StorageError) {
         guard transaction < FileFormat.maximumNumber, checkpoint < FileFormat.maximumNumber else {
             throw .unsupported("\(file.path) is at its last transaction or checkpoint number: copy it to a new store")
         }
     }
 
-    /// The largest redo that a commit may carry; a larger transaction passes nil. 0 in memory: no redo is needed.
+    /// The largest redo that a commit may carry; a larger transaction passes nil. 0 in memory, where no redo is needed.
     package var maximumRedoSize: Int {
         let capacity = Int(newest.withLock { $0.statistics.journalCapacityBytes })
         return Swift.max(0, JournalRecord.maximumPayload(ringBytes: capacity) - verification.reserve)
@@ -255,9 +256,9 @@ package final class PageStore: @unchecked Sendable {
 
     // MARK: Closing
 
-    /// Checkpoints, ends the store's thread and releases the file. `.busy` while transactions are open; then nothing
-    /// has happened. After any other error the file is released all the same, and what is in the journal will be
-    /// recovered.
+    /// Checkpoints, ends the store's thread and releases the file. Throws `.busy` while transactions are open; then
+    /// nothing has happened. After any other error the file is released all the same, and commits in the journal will
+    /// be recovered.
     package func close() throws(StorageError) {
         try checkProcess()
         shrinkingIsUnwanted.store(true, ordering: .relaxed)
@@ -270,27 +271,26 @@ package final class PageStore: @unchecked Sendable {
             settle()
             try noteClosed()
             failure = writeBack()
-            // Drops the run that a failed store leaves under way, whichever thread drives it: nothing ends it after
-            // this.
+            // Drops the run that a failed store leaves unfinished, whichever thread drives it: nothing ends it later.
             _ = side.run?.outcome
             side.run = nil
         }
-        // Without the turn, and before the file is released: the thread may be writing.
+        // Without the turn, and before the file is released, because the thread may be writing.
         endThread()
         pipeline.close()
         file.close()
         if let failure { throw failure }
     }
 
-    /// Set in the turn, and never cleared.
+    /// Set in the turn, and never reset.
     var isClosed: Bool { newest.withLock { $0.isClosed } }
 
-    /// No transaction begins from here on; `.busy` if one is open.
+    /// Prevents new transactions. Throws `.busy` if one is open.
     private func noteClosed() throws(StorageError) {
         let isIdle = newest.withLock { newest -> Bool in
-            // Beside a writer in another process the snapshots are the follower's.
+            // Beside a writer in another process the follower has the snapshots.
             guard follower?.close() ?? true else { return false }
-            // First, as in `show`: a thread that pins the newest again must see it, or be seen.
+            // First, as in `show`: a thread that pins the newest again must see it or be seen.
             newestAddress.store(0, ordering: .sequentiallyConsistent)
             guard !newest.state.isRead, !side.older.contains(where: \.isRead) else {
                 newestAddress.store(Self.address(of: newest.state), ordering: .sequentiallyConsistent)
@@ -302,7 +302,7 @@ package final class PageStore: @unchecked Sendable {
         guard isIdle else { throw .busy("read transactions are open") }
     }
 
-    /// The checkpoint of a store that is being closed, unless it has failed before.
+    /// Checkpoints a store that is being closed, unless it has failed before.
     private func writeBack() -> StorageError? {
         if options.readOnly { return nil }
         do throws(StorageError) { try pipeline.checkUsable() } catch { return nil }
@@ -318,24 +318,24 @@ package final class PageStore: @unchecked Sendable {
         return nil
     }
 
-    /// Spares the next opening the search in the ring. A file that was left as it is stays as it is.
+    /// Writes the mark that saves the next opening the search of the ring. A file that was not changed stays as it is.
     private func noteCleanEnd() {
-        // Records of commits that fell may have been written, with later numbers.
+        // Records of withdrawn commits may have been written, with later numbers.
         guard file.isDurable, side.run == nil, side.isChanged, !side.mayHaveFallen,
             pipeline.hasJournal, pipeline.journalUse.used == 0
         else { return }
         CleanEnd.write(side.header, to: file, verification.cipher)
     }
 
-    /// A file in which nothing was committed since it was opened gets back the length that its header says, if
-    /// transactions that came to nothing have made it grow. The last thing that is done with the file.
+    /// Cuts a file in which nothing was committed since it was opened to the length in its header, if transactions
+    /// without a result have made it grow. This is the last change of the file.
     private func dropGrowth() throws(StorageError) {
         guard file.isDurable, !side.isChanged, side.space.sectorCount > side.header.fileSectors else { return }
         try file.shrink(to: side.header.fileSectors << FileFormat.sectorShift)
     }
 
-    /// A large ring is for the load that made it. Without space for another one it stays, and so does that of a file
-    /// which was not changed.
+    /// Shrinks a large ring, which was made for a load that is over. The ring stays if there is no space for another
+    /// one, or if the file was not changed.
     private func shrinkRing() throws(StorageError) {
         guard file.isDurable, side.isChanged, side.run == nil, side.header.journal.count > side.quietRing else {
             return
@@ -348,8 +348,8 @@ package final class PageStore: @unchecked Sendable {
     }
 
     /// Ends the thread that checkpoints, and waits for it. The holder of the turn may call this too. The thread keeps
-    /// the store alive: code that drops a store which was opened by its path and not closed must call this first. From
-    /// here on commits checkpoint.
+    /// the store alive, so code that drops a store which was opened by its path and not closed must call this first.
+    /// Commits checkpoint from here on.
     package func endThread() {
         // A forked child has no such thread.
         guard isHere else { return }
@@ -357,7 +357,7 @@ package final class PageStore: @unchecked Sendable {
         worker.stop()
     }
 
-    /// Whether any view, in this or another process, has a state. Must be called in the turn.
+    /// Whether any view, in this or another process, has a state pinned. Must be called in the turn.
     var isAnythingRead: Bool {
         side.tip.isRead || side.older.contains(where: \.isRead) || side.announcer?.pinned.isEmpty == false
     }
@@ -382,11 +382,11 @@ package final class PageStore: @unchecked Sendable {
         return figures
     }
 
-    /// Reads header slots and journal. By calls, never in the mapping: an unreadable sector must be an error there,
-    /// because the zeros that the guard puts in its place look like the journal's end.
+    /// Reads header slots and journal with system calls, never in the mapping: an unreadable sector must be an error
+    /// there, because the zeros that the guard puts in its place look like the journal's end.
     var fileReader: FileReader { FileReader(file, mapping: nil) }
 
-    /// Renews the figures; the caller has the turn.
+    /// Updates the figures. The caller must have the turn.
     func noteStatistics() {
         var figures = PageStatistics()
         figures.fileBytes = side.space.sectorCount << FileFormat.sectorShift

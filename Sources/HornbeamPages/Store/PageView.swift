@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // A transaction's view of the pages: a frozen state. Readers use the mapping, or the page cache if there is none. The
-// writer's view also finds the frames of its own transaction. This file holds the hottest code of the module.
-// A view's hold on the cache is in PageViewHold.swift.
+// writer's view also finds the frames of its own transaction. This file has the hottest code of the module. A view's
+// hold on the cache is in PageViewHold.swift.
 
 public import Synchronization
 
-/// A snapshot. Belongs to one thread at a time; pins its state until `PageStore.endRead` (or its deinitializer).
+/// A snapshot. Belongs to one thread at a time. Pins its state until `PageStore.endRead` (or its deinitializer).
 @usableFromInline
 package final class PageView {
-    /// Bytes of a node page.
+    /// Size of a node page in bytes.
     @usableFromInline package let pageSize: Int
-    /// The newest transaction it sees. Not a variable of another module, each access of which would be checked.
+    /// The newest transaction it sees. Not a stored property visible to other modules, where each access would be
+    /// checked.
     package var transaction: UInt64 { newest }
     @exclusivity(unchecked) private var newest: UInt64
     /// The snapshot's root.
     @exclusivity(unchecked) package private(set) var root: RootRecord
 
     @usableFromInline let base: UnsafeRawPointer
-    /// Sectors that have a verification bit; 0 without a mapping.
+    /// Number of sectors that have a verification bit; 0 without a mapping.
     @usableFromInline let capacity: UInt64
-    /// The store's bits, or none that is set while pages are counted (see PageCounter.swift).
+    /// The store's bits; during a count of pages bits of which none is set (see PageCounter.swift).
     @exclusivity(unchecked) @usableFromInline var verified: UnsafeMutablePointer<Atomic<UInt64>>
     @exclusivity(unchecked) var counter: PageCounter?
-    /// Pages of the cache that the running operation holds.
+    /// Number of pages of the cache that the running operation holds.
     @exclusivity(unchecked) @usableFromInline var heldCount = 0
-    /// Set at the first use of the cache; then the next three belong to it.
+    /// Set at the first use of the cache. The next three properties belong to it then.
     @exclusivity(unchecked) var hold: PageHold?
     /// The stack of held pages.
     @exclusivity(unchecked) var held = HeldPages.none
@@ -32,14 +33,14 @@ package final class PageView {
     @exclusivity(unchecked) var kept = KeptPages()
     @exclusivity(unchecked) var figures = HoldFigures.none
     let cached: CacheSlots
-    /// Pages from this birth on are the open transaction's, in frames or spilled; none is in a reader.
+    /// Pages from this birth on belong to the open transaction, in frames or spilled. A reader has none.
     @usableFromInline let frameBirth: UInt64
 
     /// Not 0 once trusted bytes could not be read.
     @usableFromInline let lost: UnsafeMutablePointer<Atomic<UInt32>>
 
-    /// The store's unwritten pages. Unmanaged, because each look at an optional reference counts it, three times a
-    /// page.
+    /// The store's unwritten pages. Unmanaged, because each look at an optional reference counts it, three times for
+    /// each page.
     private let unwritten: Unmanaged<UnwrittenPages>?
     let frames: FrameTable?
     /// `frames` for `ownNode`, unmanaged for the same reason as `unwritten`.
@@ -49,13 +50,13 @@ package final class PageView {
     let store: PageStore
     /// The size of the file as it is known now, in bytes.
     package var fileSize: UInt64 { store.verification.sectorCount << FileFormat.sectorShift }
-    /// Bytes that each page of the store leaves empty.
+    /// Number of bytes that each page of the store leaves empty.
     package var reserve: Int { store.reserve }
     let mapping: Mapping?
-    /// The state that it sees, or has seen last, retained; nil in the writer's view. (Unmanaged: each look at a
-    /// variable counts references, of which a read transaction of one get would have twelve.)
+    /// The state that it sees, or has seen last, retained. Nil in the writer's view. (Unmanaged, because each look at a
+    /// variable counts references: twelve times in a read transaction with one get.)
     @exclusivity(unchecked) private var state: Unmanaged<PublishedState>?
-    /// The stripe that counts it as a reader of the state, whichever thread ends it; nil if it doesn't pin the state.
+    /// The stripe that counts it as a reader of the state, whichever thread ends it. Nil if it doesn't pin the state.
     @exclusivity(unchecked) private var pin: StripedCount.Stripe?
 
     /// A reader's view of a state whose reader count already includes it.
@@ -81,7 +82,7 @@ package final class PageView {
         pin = pinned.stripe
     }
 
-    /// The writer's view. It needs no pin: only its own commit could free what it sees.
+    /// The writer's view. It needs no pin, because only its own commit could free pages that it sees.
     init(
         store: PageStore, state: PublishedState, number: UInt64, frames: FrameTable, unplaced: UnplacedLeaves
     ) {
@@ -110,7 +111,7 @@ package final class PageView {
         state?.release()
     }
 
-    /// The view of another state, whose reader count already includes it, once its own is unpinned.
+    /// Makes this the view of another state, whose reader count already includes it. Its own state must be unpinned.
     func renew(_ pinned: PinnedState) {
         newest = pinned.state.transaction
         root = pinned.state.root
@@ -119,7 +120,7 @@ package final class PageView {
         pin = pinned.stripe
     }
 
-    /// Pins the state that it has seen last once more, if that is still the newest.
+    /// Pins the state that it has seen last again, if that is still the newest. Returns whether it is.
     @inline(__always)
     func renew() -> Bool {
         guard let state else { return false }
@@ -127,8 +128,9 @@ package final class PageView {
         return pin != nil
     }
 
-    /// Throws if bytes that were trusted could not be read (a file that was cut short, a fault of the medium): they may
-    /// have been read as zeros. After bytes were read, before they are believed. (`page` asks too, by losing its bits.)
+    /// Throws if trusted bytes could not be read (a file that was cut short, a fault of the medium): they may have been
+    /// read as zeros. Called after bytes were read and before they are used. (`page` does so too, because its bits are
+    /// lost then.)
     @inlinable @inline(__always)
     package func checkIsWhole() throws(StorageError) {
         if lost.pointee.load(ordering: .relaxed) != 0 { try refuse() }
@@ -137,7 +139,7 @@ package final class PageView {
     @usableFromInline
     package func refuse() throws(StorageError) { try mapping?.checkIsWhole() }
 
-    /// Returns the fields that the hot path uses. Without a mapping its test fails before it looks at anything.
+    /// Returns the fields that the hot path uses. Without a mapping its test fails before it reads a page.
     private static func mapped(
         _ store: PageStore
     ) -> (base: UnsafeRawPointer, capacity: UInt64, verified: UnsafeMutablePointer<Atomic<UInt64>>) {
@@ -159,7 +161,7 @@ package final class PageView {
         return flag
     }()
 
-    /// Releases the state and all pages. Without effect the second time.
+    /// Releases the state and all pages. Has no effect the second time.
     func unpin() {
         // In a forked child the pin is the parent's, and another of its threads may have held the cache's lock.
         guard store.isHere else {
@@ -172,9 +174,9 @@ package final class PageView {
         state._withUnsafeGuaranteedRef { store.unpin($0, pin) }
     }
 
-    /// The node page's bytes after verification, header first, `pageSize` bytes. They live as long as the view is not
-    /// ended; a frame of the writer, until its commit or abort. Throws `.corrupt` for a page that is not what the
-    /// parent says.
+    /// Returns the node page's bytes after verification: `pageSize` bytes from the header on. They are valid as long as
+    /// the view is not ended; a frame of the writer, until its commit or abort. Throws `.corrupt` if the page is not as
+    /// its parent states.
     @inlinable @inline(__always)
     package func page(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
@@ -193,7 +195,7 @@ package final class PageView {
         return try unverifiedPage(number, birth: birth, kind: kind, level: level)
     }
 
-    /// The other ways to a node page: a frame, the first touch, a refusal.
+    /// Finds a node page in other ways: as a frame, as an unwritten page, in the cache, or by its first touch.
     @usableFromInline
     package func unverifiedPage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
@@ -202,7 +204,7 @@ package final class PageView {
         if birth >= frameBirth, let page = ownNode(number, birth, kind, level) { return page }
         if birth < frameBirth, let page = unwrittenPage(number, birth, kind, level) { return page }
         if birth < frameBirth, let page = knownPage(number, birth: birth, kind: kind, level: level) { return page }
-        // A forked child may find the locks below taken by a thread that it hasn't got.
+        // A forked child may find the locks below taken by a thread that it doesn't have.
         try store.checkProcess()
         if PagePointer.sectors(number) != 0 { return try compressibleLeaf(number, birth: birth, kind, level) }
         let sectors = UInt32(pageSize / FileFormat.sectorSize)
@@ -226,7 +228,7 @@ package final class PageView {
         }
     }
 
-    /// A page that was committed and that the file hasn't got yet.
+    /// A committed page that is not in the file yet.
     @inline(__always)
     private func unwrittenPage(
         _ number: UInt64, _ birth: UInt64, _ kind: PageKind, _ level: UInt8
@@ -237,7 +239,7 @@ package final class PageView {
         }
     }
 
-    /// Whether pages are read where the file is mapped.
+    /// Whether pages are read in a mapping of the file.
     package var isMapped: Bool { mapping != nil }
 
     /// Whether bytes of a page are in the mapping.
@@ -252,7 +254,8 @@ package final class PageView {
     }
 
     /// Prefetches the parts of a node that a search reads: the header and the arrays after it, and the common prefix at
-    /// the page's end. One wait instead of four, each of which would depend on the one before. Any number is harmless.
+    /// the page's end. That is one wait instead of four, each of which would depend on the one before. Any number is
+    /// harmless.
     @inlinable @inline(__always)
     package func prefetchNode(_ number: UInt64) {
         guard number < capacity else { return }
@@ -261,7 +264,7 @@ package final class PageView {
         for line in 0..<6 { (page + line &* 64).prefetch() }
     }
 
-    /// A long value's page: its whole bytes, header included.
+    /// Returns all bytes of a long value's page, header included.
     package func longPage(
         _ number: UInt64, birth: UInt64, sectors: UInt32
     ) throws(StorageError) -> UnsafeRawBufferPointer {
@@ -303,7 +306,7 @@ package final class PageView {
         return try store.verification.page(expected, in: mapping, newestBirth: newest)
     }
 
-    /// The newest birth that the page may have where it lies: the transaction's own may be there if it was spilled.
+    /// The newest birth that the page may have at its place. A page of the transaction may be there if it was spilled.
     func newestBirth(of expected: Verification.Expectation) -> UInt64 {
         guard expected.birth >= frameBirth, let frames,
             frames.isSpilled(SectorRun(start: expected.number, count: expected.sectors))

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // A view's hold on pages of the page cache. Mapped pages need no hold: then all of this costs one look at a number.
 //
-// Code that walks pages either lets them go when it is done (`letGo`, or to a mark in a recursion), or takes them over
-// (`takeHeld`), or hands a value out and keeps it, with the pages of the way to it, for the life that was promised
-// (`keep`).
+// Code that walks pages has three ways to end with them: it lets them go (`letGo`, in a recursion to a mark), takes
+// them over (`takeHeld`), or returns a value and keeps it, with the pages of its path, as long as values live (`keep`).
 
 import Synchronization
 
 extension PageView {
-    /// Whether the running operation holds pages of the cache: then what it hands out must be kept.
+    /// Whether the running operation holds pages of the cache. If so, a value that it returns must be kept.
     @inlinable package var holdsPages: Bool {
         @inline(__always) get { heldCount != 0 }
     }
 
-    /// The operation is done and hands out nothing.
+    /// Ends an operation that returns no value.
     @inlinable @inline(__always)
     package func letGo() {
         if heldCount != 0 { letGo(to: 0) }
     }
 
-    /// The operation is done with the pages it has looked at since `heldCount` was `mark`.
+    /// Releases the pages that were looked at since `heldCount` was `mark`.
     @usableFromInline
     package func letGo(to mark: Int) {
         while heldCount > mark { letGoLast() }
@@ -40,27 +39,27 @@ extension PageView {
         if let former = page.unpin() { store.cache.lastPinMayBeGone(page, former) }
     }
 
-    /// Number of pages held. Serves as a mark, to let later ones go.
+    /// Number of pages held. Serves as a mark up to which later ones are released.
     @inlinable package var heldMark: Int {
         @inline(__always) get { heldCount }
     }
 
-    /// Takes over the page accessed last, if it is a cached one. The caller must give it to `release`.
+    /// Takes over the page accessed last, if it is a cached one. The caller must pass it to `release`.
     package func takeHeld() -> PagePin? {
         guard heldCount > 0 else { return nil }
         heldCount -= 1
         return PagePin(page: held[heldCount])
     }
 
-    /// Lets a page go that was taken over.
+    /// Releases a page that was taken over.
     package func release(_ pin: PagePin) {
         // The view may have ended before its cursor.
         if hold == nil { unpin(pin.page) } else { letGo(pin.page) }
     }
 
     /// Ends the operation and keeps `value`, which is in the page accessed last, as long as values live. The view also
-    /// keeps the pages of its path, and finds them without the cache from then on. A page that can't be kept is
-    /// released, and the value copied.
+    /// keeps the pages of its path, and finds them without the cache from then on. If a page can't be kept, it is
+    /// released and the value copied.
     package func keep(_ value: Bytes) -> Bytes {
         guard heldCount > 0 else { return value }
         hold?.dropExpired(store.cache)
@@ -70,7 +69,7 @@ extension PageView {
         return result
     }
 
-    /// Ends an operation that hands out nothing, but may come by the same pages again.
+    /// Ends an operation that returns no value, but may use its pages again: keeps them.
     package func keepWay() {
         hold?.dropExpired(store.cache)
         keepHeld()
@@ -88,7 +87,7 @@ extension PageView {
             letGo(page)
             return value
         }
-        // For a value of a few bytes a whole page beside the budget would be too much.
+        // A whole page outside of the budget would be too much for a value of a few bytes.
         if page.pointee.isPrivate, value.count >= page.pointee.byteCount / 4 {
             hold.keep(page)
             return value
@@ -98,8 +97,8 @@ extension PageView {
         return copy
     }
 
-    /// Keeps the page in the view if possible, and returns whether it did. Only pages of committed states: their places
-    /// are not reused while the view is open, so that a number means the same page all the time.
+    /// Keeps the page in the view if possible, and returns whether it did. Keeps only pages of committed states: their
+    /// places are not reused while the view is open, so a number always means the same page.
     private func keepPage(_ page: CachedPage) -> Bool {
         let size = page.pointee.byteCount
         guard !page.pointee.isPrivate, page.pointee.birth.load(ordering: .relaxed) < frameBirth,
@@ -113,9 +112,9 @@ extension PageView {
         return kept.byteCount + size <= kept.grantedBytes
     }
 
-    /// A committed page for which checking its identity is enough: one that the view keeps; a compressed tree's leaf
-    /// that is stored raw, in the mapping; a cached one, which is held then. Returns nil for all others, and for one
-    /// that isn't the requested page.
+    /// Returns a committed page for which checking its identity is enough: a page that the view keeps, a leaf of a
+    /// compressed tree that is stored raw and mapped, or a cached page, which is held then. Returns nil for all other
+    /// pages, and if it isn't the requested page.
     @inline(__always)
     func knownPage(_ pointer: UInt64, birth: UInt64, kind: PageKind, level: UInt8) -> UnsafeRawPointer? {
         let number = PagePointer.number(pointer)
@@ -148,7 +147,7 @@ extension PageView {
         return bytes
     }
 
-    /// Whether a verified page is the one that the parent refers to; with `sectors` nil it may have any size.
+    /// Whether a verified page is the one that the parent refers to. If `sectors` is nil, it may have any size.
     @inline(__always)
     static func isMeant(
         _ page: UnsafeRawPointer, _ birth: UInt64, _ kind: PageKind, _ level: UInt8, _ sectors: UInt32?
@@ -158,15 +157,15 @@ extension PageView {
             && page.u32(PageLayout.sectors) == sectors ?? page.u32(PageLayout.sectors)
     }
 
-    /// A change begins: pages that were not let go are let go. It may still turn out to change nothing.
+    /// Begins a change, which may still turn out to change nothing. Releases held pages.
     package func beginChange() {
         if hold != nil { letGo(to: 0) }
     }
 
-    /// Something was changed: values that were kept before may go from now on.
+    /// Notes that something was changed: values that were kept before may go from now on.
     package func endChange() { hold?.expire(&kept) }
 
-    /// The view ends.
+    /// Ends the hold at the end of the view.
     func endHold() {
         guard let hold else { return }
         letGo(to: 0)
@@ -198,7 +197,7 @@ extension PageView {
         figures.pointee.count(page, 1)
     }
 
-    /// The page, read by way of the cache and held.
+    /// Returns the page, held: from the cache, or read into it.
     func held(_ expected: Verification.Expectation, newestBirth: UInt64) throws(StorageError) -> Bytes {
         if let page = findHeld(expected) {
             try Verification.checkIdentity(page.pointee.buffer, expected)
@@ -207,7 +206,7 @@ extension PageView {
         return Bytes(hold(try load(expected, newestBirth)).pointee.buffer)
     }
 
-    /// The page, held, if it is in the cache. The caller must compare its identity with the parent's record.
+    /// Returns the page, held, if it is in the cache. The caller must compare its identity with the parent's reference.
     func findHeld(_ expected: Verification.Expectation) -> CachedPage? {
         guard let page = store.cache.find(expected.number, birth: expected.birth) else { return nil }
         if hold == nil { takeHold() }
@@ -232,7 +231,7 @@ extension PageView {
         let fill = { (buffer: UnsafeMutableRawBufferPointer) throws(StorageError) in
             try verification.read(expected, into: buffer)
         }
-        // A long value is read for one reader: it would drive out hundreds of pages that others want.
+        // A long value is read for one reader only: it would drive out hundreds of pages that others want.
         if expected.kind == .longValue { return try PageCache.privatePage(expected.byteCount, fill: fill) }
         return try store.cache.load(expected.number, birth: expected.birth, size: expected.byteCount, fill: fill)
     }

@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page operations of the one write transaction. New pages are frames in memory at places already taken in the space
-// map; they reach the file at `commit`, or before it by `spill`, where nothing leads to them yet. It never changes a
-// page of an earlier transaction, nor one from before its newest savepoint: it copies it.
+// map. They reach the file at `commit`, or earlier by `spill`, while nothing refers to them yet. The writer never
+// changes a page from an earlier transaction or from before its newest savepoint: it copies it.
 //
 //   open ──commit──▶ ended   (committed, or aborted by an error, or the store has failed)
 //     └────abort───▶ ended
 
-/// Owned by the holder of the writer's turn; one thread at a time. Ends by `commit`, `abort` or its deinitializer.
+/// Owned by the holder of the writer's turn; one thread at a time. Ends with `commit`, `abort` or its deinitializer.
 package final class PageWriter {
     /// The snapshot it started from, and its own pages.
     package let view: PageView
     /// Birth of the pages that this writer makes: greater than `view.transaction`, and greater after each savepoint.
     /// Commit publishes the transaction under this number.
     @exclusivity(unchecked) package internal(set) var birth: UInt64
-    /// Its pages from this birth on may be changed where they are; older ones are a savepoint's, or a snapshot's.
+    /// Its pages from this birth on may be changed in place. Older pages belong to a savepoint or a snapshot.
     @exclusivity(unchecked) var ownBirth: UInt64
     /// The root that commit publishes.
     @exclusivity(unchecked) package var root: RootRecord
 
-    /// Bytes of a redo that is not there because the journal's ring is too small for it; 0: there is another reason.
+    /// Bytes of a redo that was left out because the journal's ring is too small for it; 0 if there is another reason.
     @exclusivity(unchecked) package var missingRedo = 0
 
     let store: PageStore
     let side: WriterSide
-    /// `side`'s: found through it, it would be counted each time.
+    /// The frames of `side`. Kept here, because reaching them through it would count references each time.
     private let frames: FrameTable
-    /// Pages of earlier transactions that this one does without, and its own that a savepoint still needs.
+    /// Pages of earlier transactions that this one no longer has, and its own pages that a savepoint still needs.
     @exclusivity(unchecked) var freed: [RetiredPages.Page] = []
     /// The savepoints that the transaction can go back to, the oldest first.
     @exclusivity(unchecked) var savepoints: [PageSavepoint] = []
-    /// Long values on their way; no page of the transaction refers to them.
+    /// Unfinished long values. No page of the transaction refers to them.
     @exclusivity(unchecked) var openLongPages = OpenLongPages()
-    /// Space that this transaction must leave free.
+    /// The space that this transaction must leave free.
     @exclusivity(unchecked) private var reserve: SpaceReserve
-    /// Noted by the tree layer before commit.
+    /// The change in the number of entries, which the tree layer notes before commit.
     @exclusivity(unchecked) var entryChange = EntryChange()
     @exclusivity(unchecked) private(set) var isOpen = true
 
-    /// A transaction with this number, or a greater one if it makes savepoints, on top of `state`. The caller has the
-    /// turn.
+    /// A transaction with this number, or a greater one if it makes savepoints, on top of `state`. The caller must have
+    /// the turn.
     init(store: PageStore, side: WriterSide, state: PublishedState, number: UInt64, reserve: SpaceReserve) {
         self.store = store
         self.side = side
@@ -55,17 +55,17 @@ package final class PageWriter {
 
     deinit { abort() }
 
-    /// Bytes of its pages in memory.
+    /// Size of its pages in memory.
     package var dirtyBytes: Int { frames.liveBytes + side.unplaced.liveBytes }
 
-    /// Whether its pages are made where they stay, so that there is nothing to gain by writing them early.
+    /// Whether its pages are made at their final places, so that writing them early gains nothing.
     package var arePagesPlaced: Bool { frames.arePlaced }
 
-    /// Whether its pages take more memory than allowed, which is half of the memory that readers don't keep: time to
-    /// `spill`, as soon as no address of one is in use.
+    /// Whether its pages take more memory than allowed, which is half of the memory that readers don't keep. If so, it
+    /// should `spill` as soon as no address of a page is in use.
     package var isOverBudget: Bool {
         let allowed = Swift.max(0, store.options.cacheBytes - store.cache.keptBytes)
-        // Readers and pages that are not written yet may have all of it: then a little is the writer's nevertheless.
+        // Readers and unwritten pages may take all of it. A little is the writer's even then.
         return memoryBytes > allowed / 2
             || memoryBytes + frames.unwrittenBytes > allowed && memoryBytes > store.options.cacheBytes / 16
     }
@@ -75,15 +75,15 @@ package final class PageWriter {
         dirtyBytes > 0 || frames.hasSpilled || !freed.isEmpty || root != view.root
     }
 
-    /// A new zeroed page with its header filled; `sectors` nil means a node page. The address is stable until `spill`,
-    /// rollback, commit, abort, or its own `free`. Throws `.full` when no space is left.
+    /// Makes a new zeroed page with its header filled; `sectors` nil means a node page. The address is stable until
+    /// `spill`, rollback, commit, abort, or its own `free`. Throws `.full` if no space is left.
     package func allocate(
         kind: PageKind, level: UInt8, sectors: UInt32? = nil
     ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
         let frame = try newFrame(sectors: sectors)
         frame.buffer.initializeMemory(as: UInt8.self, repeating: 0)
         PageHeader.write(to: frame.bytes, birth: birth, kind: kind, level: level, sectors: frame.run.count)
-        // Its layout is another one in an encrypted store.
+        // It has another layout in an encrypted store.
         if kind == .longValue, store.reserve > 0 { frame.bytes.set(PageLayout.sealed, at: PageLayout.flags) }
         return (frame.run.start, frame.bytes)
     }
@@ -123,7 +123,8 @@ package final class PageWriter {
         }
     }
 
-    /// Returns if there may be room now: by a checkpoint, or because this transaction leaves less free from now on.
+    /// Returns if there may be room now: because of a checkpoint, or because this transaction leaves less free from now
+    /// on.
     private func findRoom(_ path: String) throws(StorageError) {
         guard reserve == .transaction || reserve == .freeing else { throw .full(path: path) }
         if try store.checkpoint(beneath: self) { return }
@@ -131,24 +132,24 @@ package final class PageWriter {
         reserve = .freeing
     }
 
-    /// `isNode`: of the store's page size, raw, and at a multiple of it.
+    /// `isNode`: the page is raw, has the store's page size, and is at a multiple of it.
     func newFrame(_ run: SectorRun, isNode: Bool) -> Frame {
         let frame = Frame(run: run, bytes: frames.add(run, isNode: isNode), isLive: true)
         noteMemory()
         return frame
     }
 
-    /// Memory that its pages take.
+    /// Bytes of memory that its pages take.
     private var memoryBytes: Int { frames.memoryBytes + side.unplaced.liveBytes }
 
-    /// After it has taken memory for a page.
+    /// Updates the figures after memory was taken for a page.
     func noteMemory() {
         side.noteFrames(memoryBytes + frames.placedBytes)
         let taken = memoryBytes + frames.unwrittenBytes
         if taken > side.lentBytes + Self.unlentBytes { lend(taken) }
     }
 
-    /// The amount of memory that is always the writer's.
+    /// Bytes of memory that always belong to the writer.
     private static var unlentBytes: Int { 1 << 20 }
 
     private func lend(_ wanted: Int) {
@@ -157,11 +158,11 @@ package final class PageWriter {
         side.lentBytes = wanted
     }
 
-    /// The frame of a page of this transaction; nil for any other page, and for one that was spilled.
+    /// Returns the frame of a page of this transaction. Returns nil for any other page, and for a spilled one.
     package func frame(_ number: UInt64) -> UnsafeMutableRawPointer? { frames.find(number)?.bytes }
 
-    /// A node page of this transaction with `birth`, to be changed where it is: in its frame, brought back into one if
-    /// it was spilled. The address is as stable as that of a new page.
+    /// Returns a node page of this transaction with `birth`, to be changed in place: its frame, which is restored if it
+    /// was spilled. The address is as stable as that of a new page.
     package func ownPage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) -> UnsafeMutableRawPointer {
@@ -182,16 +183,16 @@ package final class PageWriter {
         }
         let bytes = newFrame(run, isNode: true).bytes
         bytes.copyMemory(from: source, byteCount: view.pageSize)
-        // Zeros in place of a part that could not be read must not become a page.
+        // Zeros in place of an unreadable part must not become a page.
         try view.checkIsWhole()
         frames.forgetSpilled(run)
-        // The bytes in the file are not the page any more.
+        // The bytes in the file are no longer the page.
         side.verification.clear(run)
         return bytes
     }
 
-    /// A page of this transaction's with the content of `number`, to be changed; its birth is `self.birth`. A copy at a
-    /// new place, and `number` is retired, unless the page may be changed where it is.
+    /// Returns a page of this transaction with the content of `number`, to be changed; its birth is `self.birth`. It is
+    /// the page itself if that may be changed in place. Otherwise it is a copy at a new place, and `number` is retired.
     package func copy(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
@@ -201,7 +202,7 @@ package final class PageWriter {
             return (number, own)
         }
         let source = try view.page(number, birth: birth, kind: kind, level: level)
-        // A verified leaf of another size, which only a forged parent takes for a node page.
+        // A verified leaf of another size. Only a forged parent takes it for a node page.
         guard Int(PageHeader(reading: source).sectors) == side.space.pageSectors else {
             throw .corrupt(Corruption(page: number, reason: "it is not of a node page's size"))
         }
@@ -213,8 +214,8 @@ package final class PageWriter {
         return (frame.run.start, frame.bytes)
     }
 
-    /// Frees a page: at once if it may be changed where it is, else when no snapshot or savepoint reaches it. A page
-    /// that is not in use, or not a tree's, is `.corrupt`.
+    /// Frees a page: at once if it may be changed in place, otherwise when no snapshot or savepoint reaches it. Throws
+    /// `.corrupt` for a page that is not in use or doesn't belong to a tree.
     package func free(_ number: UInt64, birth: UInt64, sectors: UInt32?) throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
         if PagePointer.isUnplaced(number) {
@@ -237,8 +238,8 @@ package final class PageWriter {
         freed.append(RetiredPages.Page(run: run, birth: birth))
     }
 
-    /// Frees a page of this transaction at once. Returns false if it is no such page. With `keepPlace` a node page's
-    /// place may serve the next one.
+    /// Frees a page of this transaction at once. Returns false if it is no such page. With `keepPlace` the place of a
+    /// node page is kept for the next one.
     func freeOwn(_ run: SectorRun, keepPlace: Bool) -> Bool {
         if let frame = frames.find(run.start), frame.run == run {
             frames.free(run.start, keepPlace: keepPlace)
@@ -251,8 +252,8 @@ package final class PageWriter {
         return true
     }
 
-    /// Writes its pages to their places and releases their memory: all addresses of frames end here. Nothing leads to
-    /// these places before commit. After an error everything is as it was, and may be tried again.
+    /// Writes its pages to their places and releases their memory. All addresses of frames end here. Nothing refers to
+    /// these places before commit. After an error nothing has changed, and it may be tried again.
     package func spill() throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
         try checkWritable()
@@ -266,22 +267,22 @@ package final class PageWriter {
         side.noteFrames(memoryBytes)
     }
 
-    /// Before the file is written ahead of the commit: after a failure nothing is, nor by a forked child.
+    /// Called before the file is written ahead of the commit. Throws after a failure, and in a forked child.
     func checkWritable() throws(StorageError) {
         try store.checkProcess()
         try store.pipeline.checkUsable()
     }
 
-    /// Publishes the transaction and returns once it is as durable as asked. With `redo` nil, for a large transaction,
-    /// it commits by a checkpoint. A transaction without changes makes earlier commits as durable. Always ends the
-    /// writer. If it throws, nothing of the transaction is visible; after `.failed` the outcome is known once the store
-    /// was reopened.
+    /// Publishes the transaction and returns once it is as durable as asked. If `redo` is nil, as for a large
+    /// transaction, it commits with a checkpoint. A transaction without changes makes earlier commits as durable.
+    /// Always ends the writer. If it throws, nothing of the transaction is visible. After `.failed` the outcome is
+    /// known once the store was reopened.
     package func commit(redo: Bytes?, durability: Durability) throws(StorageError) {
         try beginCommit(redo: redo, durability: durability).wait()
     }
 
-    /// The first part of `commit`: ends the writer and gives the turn to the next one, which builds on this
-    /// transaction though it is neither durable nor visible before `wait` has returned.
+    /// The first part of `commit`: ends the writer and gives the turn to the next one, which builds on this transaction
+    /// although it is neither durable nor visible before `wait` has returned.
     package func beginCommit(redo: Bytes?, durability: Durability) throws(StorageError) -> CommitInFlight {
         guard isOpen else { throw .invalid("the transaction has ended") }
         do throws(StorageError) {
@@ -292,7 +293,7 @@ package final class PageWriter {
             throw error
         }
         guard hasChanges else {
-            // The state that it has seen may be pending, and fail.
+            // The state that it has seen may be pending, and may fail.
             let base = Result { () throws(StorageError) in try store.pipeline.base() }
             abort()
             return CommitInFlight(store: store, rest: .earlier(durability, after: try base.get()))
@@ -301,11 +302,11 @@ package final class PageWriter {
         return CommitInFlight(store: store, rest: commit.map { .own($0) } ?? .nothing)
     }
 
-    /// The part of a commit that needs the turn, which it passes on: the caller continues with `PageStore.complete`.
+    /// The part of a commit that needs the turn, which it gives on. The caller continues with `PageStore.complete`.
     /// Returns nil if the commit is done.
     func enter(redo: Bytes?, durability: Durability) throws(StorageError) -> PendingCommit? {
         if !savepoints.isEmpty { releaseSavepoints(from: 0) }
-        // Before a checkpoint of this commit stores the map: these places would be in use for ever.
+        // Before a checkpoint of this commit stores the map, where these places would be in use for ever.
         releaseOpenLongPages(from: 0)
         releaseUnused()
         let commit: PendingCommit?
@@ -320,14 +321,15 @@ package final class PageWriter {
         return commit
     }
 
-    /// Adds the change in a tree's number of entries. Wraps on numbers that only damage can make.
+    /// Adds the change in a tree's number of entries. Wraps on numbers that only damage can cause.
     package func note(addedEntries count: Int64) {
         if count < 0 { entryChange.removed &-= count } else { entryChange.added &+= count }
     }
 
-    /// A transaction that used the reserve for freeing space must free some, or take no more than before. Half of the
-    /// reserve may also be used for deletions of which data is kept elsewhere or in a change log, and for changes of
-    /// pages that readers hold, which aren't free before they end.
+    /// Throws if a transaction that used the reserve for freeing space takes more than before. It must free some, or
+    /// take no more than before and remove entries or have no readers beside it. Half of the reserve may also be used
+    /// for deletions whose data is kept elsewhere or in a change log, and for changes of pages that readers hold, which
+    /// aren't free before they end.
     private func checkGrowth() throws(StorageError) {
         // A rollback may have given the reserved space back.
         guard reserve == .freeing, !side.has(.transaction) else { return }
@@ -343,7 +345,7 @@ package final class PageWriter {
         bornRuns(frames.inFileOrder()) + frames.unusedPlaces + openLongPages.runs
     }
 
-    /// Returns the places of the transaction's own pages: `frames`, in file order, and those that were spilled.
+    /// Returns the places of the transaction's own pages: `frames`, in file order, and spilled pages.
     func bornRuns(_ frames: [Frame]) -> [SectorRun] {
         var runs: [SectorRun] = []
         runs.reserveCapacity(min(frames.count, 16))
@@ -352,7 +354,7 @@ package final class PageWriter {
         return runs
     }
 
-    /// Publishes without a journal record: for recovery, whose records are in the journal already.
+    /// Publishes without a journal record. For recovery, whose records are in the journal already.
     func commitReplayed() throws(StorageError) {
         do throws(StorageError) {
             try view.checkIsWhole()
@@ -364,7 +366,7 @@ package final class PageWriter {
         end()
     }
 
-    /// Discards everything. Without effect when the writer has ended.
+    /// Discards everything. Has no effect if the writer has ended.
     package func abort() {
         guard isOpen else { return }
         // In a forked child the places are the parent's, and another thread may have held a lock of this store.
@@ -372,7 +374,7 @@ package final class PageWriter {
             isOpen = false
             return
         }
-        // In this order: some of the freed pages are its own.
+        // In this order, because some of the freed pages are its own.
         for page in freed { side.space.unreserve(page.run) }
         for frame in frames.inFileOrder() { side.release(frame.run) }
         frames.forEachSpilled { side.release($0) }
@@ -380,7 +382,7 @@ package final class PageWriter {
         end()
     }
 
-    /// Gives up the long values on their way that were begun at this birth or later.
+    /// Gives up the unfinished long values that were begun at this birth or later.
     func releaseOpenLongPages(from birth: UInt64) {
         for run in openLongPages.removeAll(from: birth) { side.release(run) }
     }
@@ -391,12 +393,12 @@ package final class PageWriter {
     }
 
     private func end() {
-        // Values are invalid now; the caller may still have the transaction itself.
+        // Values are invalid now, but the caller may still have the transaction object.
         view.unpin()
         releaseUnused()
         frames.removeAll()
         side.unplaced.removeAll()
-        // Memory that the next transaction finds again still counts.
+        // Memory that stays for the next transaction still counts.
         let kept = frames.keptBytes + side.unplaced.keptBytes
         lend(kept > Self.unlentBytes ? kept : 0)
         side.noteFrames(0)
@@ -406,7 +408,7 @@ package final class PageWriter {
         #if HORNBEAM_CHECKS
             side.space.checkInvariants()
         #endif
-        // The state that it was built on may have been withdrawn meanwhile: the next one must not begin there.
+        // The state that it was built on may have been withdrawn, and the next transaction must not begin there.
         store.settle()
         store.turn.give()
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a new store from its pages, bottom up: for backups. Pages go out once, in ascending order and in large pieces;
-// a page is added after the pages that it refers to. The file is no store before `finish`, and has no name: if anything
-// stops it, nothing is left behind.
+// Writes a new store from its pages, bottom up. For backups. Pages are written once, in ascending order and in large
+// pieces; a page is added after the pages that it refers to. The file is no store before `finish`, and has no name: if
+// anything stops the build, nothing is left behind.
 
-/// Builds one store; one thread. It chooses the places of pages, the caller their births.
+/// Builds one store, in one thread. It chooses the places of pages, the caller their births.
 package final class StoreBuilder {
     package let pageSize: Int
     private let file: any StoreFile
@@ -11,7 +11,7 @@ package final class StoreBuilder {
     /// Places are taken in ascending order from here on; the journal ring is at its usual place.
     private var end = FileFormat.reservedSectors
     private let ring = JournalRing(first: FileFormat.initialJournalFirst, count: FileFormat.initialJournalSectors)
-    /// Node pages are gathered here and written when it is full; its place, and how much of it is filled.
+    /// Node pages are collected here and written when it is full; its place, and the number of bytes in it.
     private let chunk: UnsafeMutableRawBufferPointer
     private var chunkRun = SectorRun(start: 0, count: 0)
     private var filled = 0
@@ -25,13 +25,12 @@ package final class StoreBuilder {
     /// Number of sectors of node pages in one write.
     private static let chunkSectors = Int(FileFormat.extentSectors)
 
-    /// Builds into a new file at `path`; `.exists` if there is something.
+    /// Builds into a new file at `path`. Throws `.exists` if there is a file.
     package convenience init(path: String, like pages: PageStore) throws(StorageError) {
         try self.init(file: try LinuxFile.createNew(path: path), like: pages)
     }
 
-    /// Builds into an empty file. `like`: the new store has pages of the same size, and the same keys if that is
-    /// encrypted.
+    /// Builds into an empty file. The new store gets the page size of `like`, and its keys if it is encrypted.
     package init(file: any StoreFile, like pages: PageStore) throws(StorageError) {
         self.file = file
         pageSize = pages.pageSize
@@ -65,7 +64,8 @@ package final class StoreBuilder {
         return run.start
     }
 
-    /// Adds a leaf of a compressed tree, given raw and divided in these parts; its pointer. The page is worthless then.
+    /// Adds a leaf of a compressed tree, given raw and divided in these parts. Returns its pointer. The bytes of `page`
+    /// are undefined then.
     package func addLeaf(
         _ page: UnsafeMutableRawBufferPointer, _ parts: LeafParts
     ) throws(StorageError) -> UInt64 {
@@ -82,8 +82,8 @@ package final class StoreBuilder {
         }
     }
 
-    /// Adds the value as a page with this birth, block by block, each verified before it gets the checksum of its new
-    /// place.
+    /// Adds the value as a page with this birth, block by block. Each block is verified before it gets the checksum of
+    /// its new place. Returns the page's number.
     package func addLong(_ value: LongPageReader, birth: UInt64) throws(StorageError) -> UInt64 {
         let sectors = LongPage.sectors(value.size, isSealed: cipher != nil)
         let run = SectorRun(start: try takePlace(Int(sectors)), count: sectors)
@@ -94,7 +94,8 @@ package final class StoreBuilder {
         return run.start
     }
 
-    /// Makes what was added a whole, durable store in the state `transaction` with this root, and gives it its name.
+    /// Makes a whole, durable store of the added pages, in the state `transaction` with this root, and gives the file
+    /// its name.
     package func finish(root: RootRecord, transaction: UInt64) throws(StorageError) {
         guard isOpen else { throw .invalid("the store was built already") }
         isOpen = false
@@ -129,7 +130,7 @@ package final class StoreBuilder {
         filled = 0
     }
 
-    /// Takes sectors in a row, behind all that were taken before, and returns the first.
+    /// Takes sectors in a row, after all that were taken before, and returns the first.
     private func takePlace(_ sectors: Int) throws(StorageError) -> UInt64 {
         skipRing(for: UInt64(sectors))
         let start = end
@@ -138,12 +139,12 @@ package final class StoreBuilder {
         return start
     }
 
-    /// Continues after the ring, where any page may begin, if the sectors don't fit before it.
+    /// Continues after the ring if the sectors don't fit before it. Any page may begin there.
     private func skipRing(for sectors: UInt64) {
         if end < ring.run.end, end + sectors > ring.first { end = ring.run.end }
     }
 
-    /// Leaves what is in use, and room for the space pages.
+    /// Cuts the file to the space in use and room for the space pages.
     private func cut() throws(StorageError) {
         let reserve = 2 * (space.changedMaps.count * space.pageSectors + 16)
         let unused = space.sectorCount - space.usedEnd

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that only the holder of the writer's turn may touch: space, pins, frames, the state to build on, the header
-// of the last durable checkpoint. Readers never see it.
+// Everything that only the holder of the writer's turn may touch: space, pins, frames, the state to build on, the
+// header of the last durable checkpoint. Readers never see it.
 
 import Synchronization
 
 /// The space that an allocation must leave free. A checkpoint needs new places for changed space pages before it can
 /// free anything. Transactions leave it that much, and recovery, which repeats transactions, has more than they had.
-/// The space left is counted in places of node pages, because free sectors that lie scattered are no use to a
-/// checkpoint.
+/// Free space is counted in places of node pages, because scattered free sectors are no use to a checkpoint.
 enum SpaceReserve {
-    /// For ordinary transactions: leaves room for later deletions, because each page that loses an entry is copied
+    /// For ordinary transactions. Leaves room for later deletions, because each page that loses an entry is copied
     /// before it is free.
     case transaction
-    /// For a transaction that frees space: it may use that room.
+    /// For a transaction that frees space, which may use the room for deletions.
     case freeing
     case recovery, checkpoint
 }
@@ -25,40 +24,42 @@ final class WriterSide {
     @exclusivity(unchecked) var retired = RetiredPages()
     let frames: FrameTable
     let unplaced: UnplacedLeaves
-    /// Former newest states that may still have readers; each is pinned in `retired` once.
+    /// Former newest states that may still have readers. Each is pinned in `retired` once.
     @exclusivity(unchecked) var older: [PublishedState] = []
     /// The last durable checkpoint, and the places of its space pages.
     @exclusivity(unchecked) var header: HeaderSlot
     @exclusivity(unchecked) var spaceMaps: [PageReference] = []
     /// The checkpoint that the file was opened with.
     private let openedCheckpoint: UInt64
-    /// Whether there were commits since.
+    /// Whether there were commits since the file was opened.
     var isChanged: Bool { header.checkpoint != openedCheckpoint || tip.transaction != header.transaction }
-    /// The announcer to other processes, nil if no other process can have the file open.
+    /// Tells other processes the newest states. Nil if no other process can have the file open.
     let announcer: Announcer?
     /// The state that the next transaction builds on: the newest state, or that of the newest pending commit.
     @exclusivity(unchecked) var tip: PublishedState
     /// The newest state for which all earlier states with readers are in `older`.
     @exclusivity(unchecked) var settled: PublishedState
-    /// The greatest transaction number that a page was written with. None is used twice, not even after a commit was
-    /// withdrawn, so that remains of its pages and records can't be taken for a later one's.
+    /// The greatest transaction number that a page was written with. No number is used twice, not even after a commit
+    /// was withdrawn, so that remains of its pages and records can't be taken for a later one's.
     @exclusivity(unchecked) var usedNumber: UInt64
-    /// The checkpoint that is under way.
+    /// The running checkpoint.
     @exclusivity(unchecked) var run: CheckpointRun?
     let pace = CommitPace()
-    /// The transaction of its state, and the bytes of the state's pages that were written since it began. Any thread.
+    /// The transaction of the running checkpoint's state, and the bytes of that state's pages that were written since
+    /// it began. Any thread.
     private let lateState = Atomic<UInt64>(0)
     private let late = Atomic<Int>(0)
     /// `CommitPipeline.faultCount` when the last durable checkpoint began to write.
     var knownFaults = 0
-    /// Bytes of pages that were written and that no durable checkpoint has: the medium may lack them. Any thread reads
-    /// it.
+    /// Bytes of pages that were written and that no durable checkpoint has. The medium may not have them. Any thread
+    /// reads it.
     let dirtyBytes = Atomic<Int>(0)
-    /// Bytes that the page cache lacks because of the frames, including frames kept for the next transaction.
+    /// Bytes that the page cache has lent for frames, including frames kept for the next transaction.
     @exclusivity(unchecked) var lentBytes = 0
     /// Bytes of memory that the open transaction's pages take. Any thread reads it.
     let frameBytes = Atomic<Int>(0)
-    /// Checkpoints in a row that found the journal nearly empty, and the ring's size, in sectors, that came of it.
+    /// Number of checkpoints in a row that found the journal nearly empty, and the resulting size of the ring in
+    /// sectors.
     @exclusivity(unchecked) var quietCheckpoints = 0
     @exclusivity(unchecked) var wantedRing: UInt64?
     /// The space that commits need, and whether shrinking the file has failed.
@@ -67,7 +68,7 @@ final class WriterSide {
     @exclusivity(unchecked) var checkpointLeap: UInt64
     /// `usedNumber` before the first transaction of an encrypted store's life.
     @exclusivity(unchecked) private var leaptNumber: UInt64?
-    /// Commits by a checkpoint since it last grew, for whose redo the ring was too small.
+    /// Number of commits by a checkpoint, since the ring last grew, for whose redo it was too small.
     @exclusivity(unchecked) var oversizedCommits = 0
 
     init(
@@ -84,7 +85,7 @@ final class WriterSide {
         settled = state
         usedNumber = state.transaction
         checkpointLeap = verification.cipher == nil ? 0 : .random(in: 1...1 << 32)
-        // Memory that stays for the next transaction, out of a small budget too.
+        // Even of a small budget some memory stays for the next transaction.
         frames = FrameTable(
             keptBytes: Swift.min(Swift.max(0, cacheBytes) / 4, 8 << 20), unwritten: verification.unwritten,
             places: verification.isMemory ? verification.mapping?.base : nil)
@@ -96,11 +97,11 @@ final class WriterSide {
 // MARK: Copies of a file
 
 extension WriterSide {
-    /// In an encrypted store each life numbers its transactions and checkpoints from a random start on: a page of a
-    /// copy that lives on elsewhere, under the same key, has another birth and is refused here. Numbers last for 2^30
-    /// lives.
+    /// In an encrypted store each life numbers its transactions and checkpoints from a random start on. A page of a
+    /// copy of the file that is also written to, under this key, has another birth and is refused here. The numbers
+    /// last for 2^30 lives.
     ///
-    /// Recovery repeats transactions under their own numbers: called after it.
+    /// Called after recovery, which repeats transactions under their own numbers.
     func leap() {
         guard verification.cipher != nil else { return }
         usedNumber += .random(in: 1...1 << 32)
@@ -117,15 +118,15 @@ extension WriterSide {
 // MARK: Figures
 
 extension WriterSide {
-    /// Sets the bytes of memory that the open transaction's pages take.
+    /// Sets the number of bytes of memory that the open transaction's pages take.
     func noteFrames(_ bytes: Int) { frameBytes.store(bytes, ordering: .relaxed) }
 
-    /// Adds bytes of pages that went to the file. A file in memory has no medium.
+    /// Counts bytes of pages that were written to the file. A file in memory has no medium.
     func noteWritten(_ bytes: Int) {
         if file.isDurable { dirtyBytes.add(bytes, ordering: .relaxed) }
     }
 
-    /// Bytes that are in use but for the journal's ring.
+    /// Bytes in use, without the journal's ring.
     var liveBytes: Int { (space.liveSectors - Int(header.journal.count)) << FileFormat.sectorShift }
 
     /// Notes that a checkpoint of this state begins.
@@ -136,31 +137,31 @@ extension WriterSide {
 
     var lateBytes: Int { late.load(ordering: .relaxed) }
 
-    /// Counts a committed page in memory alone that was written to the file. (Writing while a checkpoint begins may
-    /// count for both; the next one corrects that.)
+    /// Counts a committed page that was only in memory and was written to the file. (A write while a checkpoint begins
+    /// may count for both; the next one corrects that.)
     func noteLate(_ bytes: Int, birth: UInt64) {
         if birth <= lateState.load(ordering: .relaxed) { late.add(bytes, ordering: .relaxed) }
     }
 
-    /// Sectors of the retired pages that the last durable checkpoint holds and no newer snapshot does.
+    /// Number of sectors of the retired pages that the last durable checkpoint holds and no newer snapshot does.
     var checkpointRetiredSectors: UInt64 {
         header.checkpoint > 0 ? retired.sectors(heldBy: header.transaction) : 0
     }
 
-    /// `dirtyBytes`, plus the pages that are in memory alone. Any thread.
+    /// `dirtyBytes`, plus the bytes of pages that are only in memory. Any thread.
     var allDirtyBytes: Int {
         let unwritten = verification.unwritten.map { $0.count * $0.pageSize } ?? 0
         return Swift.max(0, dirtyBytes.load(ordering: .relaxed)) + unwritten
     }
 
-    /// Dirty bytes that the checkpoint under way, if there is one, will not cover.
+    /// Dirty bytes that the running checkpoint, if there is one, will not cover.
     var newDirtyBytes: Int { allDirtyBytes - (run?.allDirtyBytes ?? 0) }
 }
 
 // MARK: Pins
 
 extension WriterSide {
-    /// Drops the pins of states whose readers have gone, so that their pages can be used again.
+    /// Drops the pins of states that have no readers any more, so that their pages can be used again.
     func collectPins() {
         announcer?.collect(self)
         older.removeAll { state in
@@ -174,7 +175,7 @@ extension WriterSide {
         retired.unpin(number) { run in release(run) }
     }
 
-    /// The pages are no longer in the newest state; they stay as long as a pin holds them.
+    /// Retires pages that are no longer in the newest state. They stay as long as a pin holds them.
     func retire(_ pages: [RetiredPages.Page], death: UInt64) {
         for page in pages {
             space.retire(page.run)
@@ -199,7 +200,8 @@ extension WriterSide {
 // MARK: Allocation
 
 extension WriterSide {
-    /// Below this many free sectors in the emptiest extent, growing the file beats scattering a transaction.
+    /// Number of free sectors in the emptiest extent below which growing the file is better than scattering a
+    /// transaction.
     private static var worthwhileExtent: Int { 16 }
 
     func takeNode(keeping reserve: SpaceReserve) throws(StorageError) -> UInt64 {
@@ -218,8 +220,8 @@ extension WriterSide {
         }
     }
 
-    /// Grows the file until `take` finds a place that leaves the reserve: by little at a time, so that a small file
-    /// stays small. The argument of `take` says whether the disk is full, and this is the last try.
+    /// Grows the file until `take` finds a place that leaves the reserve: in small steps, so that a small file stays
+    /// small. The argument of `take` says whether the disk is full, so that this is the last try.
     private func growing(
         by first: Int, _ reserve: SpaceReserve, _ take: (_ isFull: Bool) -> SectorRun?
     ) throws(StorageError) -> UInt64 {
@@ -229,7 +231,7 @@ extension WriterSide {
             do throws(StorageError) { try grow(by: needed) } catch .full { isFull = true }
             if let run = take(isFull), keeps(reserve, taking: run) { return run.start }
             if isFull { throw .full(path: file.path) }
-            // There is room for the run: the rest is the reserve's.
+            // There is room for the run now; the reserve needs the rest.
             needed = space.pageSectors
         }
     }
@@ -244,10 +246,10 @@ extension WriterSide {
         return start
     }
 
-    /// A page of a tree may be there from now on. A page that a failed commit wrote there was verified: the next one, a
-    /// compressed leaf, say, must not pass for it.
+    /// Notes that a page of a tree may be there from now on. A page that a failed commit wrote there may count as
+    /// verified; the next one, for instance a compressed leaf, must not pass for it.
     private func noteTaken(_ run: SectorRun) {
-        // In memory no place is the store's own, and no commit fails that has written.
+        // In memory the store has no places of its own, and no commit fails after it has written.
         if verification.isMemory { return }
         verification.foreign.remove(run)
         verification.unmark(run)
@@ -265,32 +267,32 @@ extension WriterSide {
         }
     }
 
-    /// Whether `run`, which was just taken, leaves the reserve; if not, it is free again.
+    /// Whether `run`, which was just taken, leaves the reserve. If not, the run is freed again.
     private func keeps(_ reserve: SpaceReserve, taking run: SectorRun) -> Bool {
         if has(reserve) { return true }
         space.release(run)
         return false
     }
 
-    /// Whether as much space as the reserve needs is free.
+    /// Whether as much space is free as the reserve needs.
     func has(_ reserve: SpaceReserve) -> Bool {
         space.freeNodes >= nodes(of: reserve) && hasDirectoryPlace(reserve)
     }
 
-    /// Places of node pages that an ordinary transaction may take before the file grows.
+    /// Number of node pages that an ordinary transaction may take before the file grows.
     var spareNodes: Int { Swift.max(0, space.freeNodes - nodes(of: .transaction)) }
 
-    /// Free sectors that a file has beside what a transaction needs: for copies of branches and of space pages that
-    /// live side by side for a while, and so that the next commit doesn't make it grow.
+    /// Free sectors that a file has besides those that a transaction needs: for copies of branches and space pages that
+    /// are kept together with the originals for a while, and so that the next commit doesn't make the file grow.
     var slack: UInt64 { Swift.max(128, UInt64(2 * sectors(of: .transaction))) }
 
     private func sectors(of reserve: SpaceReserve) -> Int { nodes(of: reserve) * space.pageSectors }
 
-    /// Places of node pages.
+    /// The reserve as a number of node pages.
     private func nodes(of reserve: SpaceReserve) -> Int {
         let forFreeing = reserve == .transaction ? freeingNodes : 0
         guard file.isDurable else { return forFreeing }
-        // All map pages, the directory, and one for a directory or map that grows.
+        // All map pages, the directory, and one for a directory or a map that grows.
         let pageSectors = UInt32(space.pageSectors)
         let checkpoint = space.changedMaps.count + Int((directorySectors + pageSectors - 1) / pageSectors) + 1
         return switch reserve {
@@ -300,28 +302,29 @@ extension WriterSide {
         }
     }
 
-    /// Places of node pages that are kept for transactions that free space: as many as a deletion changes in a store
-    /// with a few dozen trees; a small store has fewer pages.
+    /// Number of node pages that are kept for transactions that free space: as many as a deletion changes in a store
+    /// with a few dozen trees. A small store has fewer pages.
     private var freeingNodes: Int {
-        // A forged header may have a ring that the map doesn't know.
+        // A forged header may name a ring that is not in the map.
         Swift.max(0, Swift.min(64, (space.liveSectors - Int(ringSectors)) / space.pageSectors))
     }
 
-    /// Whether half of that room is left.
+    /// Whether half of the room for freeing is left.
     var hasRoomForFreeing: Bool { space.freeNodes >= nodes(of: .freeing) + freeingNodes / 2 }
 
     private var directorySectors: UInt32 {
         SpaceDirectoryPage.sectors(maps: space.changedMaps.count, reserve: verification.reserve)
     }
 
-    /// Whether there is a place for the directory. It is one run: if it is longer than a node page (in a file of a
+    /// Whether there is a place for the directory. It is one run. If it is longer than a node page (in a file of a
     /// hundred gigabytes and more), it needs a place of its own.
     private func hasDirectoryPlace(_ reserve: SpaceReserve) -> Bool {
         guard file.isDurable, reserve != .checkpoint, directorySectors > space.pageSectors else { return true }
         return space.hasRun(Int(directorySectors))
     }
 
-    /// Grows the file by a part of it, at least by what is needed; if the disk has no room for that much, by the least.
+    /// Grows the file by a part of its size, and at least by `needed`. If the disk has no room for that, grows it by
+    /// the least.
     private func grow(by needed: Int) throws(StorageError) {
         let former = space.sectorCount
         let part = former < FileFormat.extentSectors ? former / 4 : former / 32

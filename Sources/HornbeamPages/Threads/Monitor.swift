@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mutex with a condition. For the places where a thread waits for another: `Mutex` of the standard library has no
-// condition.
+// A mutex with a condition, for threads that wait for each other. The standard library's `Mutex` has no condition.
 
 import Glibc
 
-/// Locks and waits without spinning. A thread that changes state that others wait for calls `broadcast` before
-/// unlocking.
+/// Locks and waits without spinning. A thread that changes state for which others wait must call `broadcast` before it
+/// unlocks.
 final class Monitor: @unchecked Sendable {
     // Sendable: both pointers are constant; their targets are made for any thread.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
@@ -32,7 +31,7 @@ final class Monitor: @unchecked Sendable {
     func lock() { pthread_mutex_lock(mutex) }
     func unlock() { pthread_mutex_unlock(mutex) }
 
-    /// Waits, unlocked, for a change. May return without one: the caller looks again.
+    /// Waits, unlocked, for a change. May return without one, so the caller must look again.
     func wait() { pthread_cond_wait(changed, mutex) }
 
     /// Waits, unlocked, for a change, but no longer than `milliseconds`. Returns whether the time is up.
@@ -45,8 +44,8 @@ final class Monitor: @unchecked Sendable {
         return pthread_cond_timedwait(changed, mutex, &deadline) == ETIMEDOUT
     }
 
-    /// Waits, unlocked, for a change, but no longer than until `deadline`. Returns false, without waiting, if that has
-    /// come.
+    /// Waits, unlocked, for a change, but no longer than until `deadline`. Returns false, without waiting, if the
+    /// deadline has passed.
     func wait(until deadline: ContinuousClock.Instant) -> Bool {
         let left = ContinuousClock.now.duration(to: deadline)
         guard left > .zero else { return false }
@@ -55,7 +54,7 @@ final class Monitor: @unchecked Sendable {
     }
 
     func broadcast() { pthread_cond_broadcast(changed) }
-    /// Wakes one of the threads that wait.
+    /// Wakes one of the waiting threads.
     func signal() { pthread_cond_signal(changed) }
 
     func locked<Result: ~Copyable, Failure: Error>(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads that look after the stores of this process: a few for all of them, as long as there is something to do.
+// The threads that maintain the stores of this process: a few for all of them, as long as there is work.
 
 import CHornbeamShims
 import Glibc
@@ -7,12 +7,12 @@ import Synchronization
 
 /// The work that a thread does for one store.
 protocol StoreWork: AnyObject, Sendable {
-    /// Returns when there is nothing to do for a while.
+    /// Does the work. Returns when there is nothing to do for a while.
     func serve()
 }
 
-/// Threads that serve stores, at most `most` at a time. Work that finds none free waits until one has ended the work of
-/// another store.
+/// Threads that serve stores, at most `most` at a time. If all are busy, work waits until one has ended another store's
+/// work.
 final class StoreThreads: @unchecked Sendable {
     // Sendable: variable state is guarded by `monitor`, or atomic; the rest is constant.
     private let monitor = Monitor()
@@ -26,7 +26,7 @@ final class StoreThreads: @unchecked Sendable {
 
     enum Answer { case begun, waits, noThread }
 
-    /// Has a thread serve it, now or later.
+    /// Lets a thread serve the work, now or later.
     func take(_ work: any StoreWork) -> Answer {
         let isFree = monitor.locked { () -> Bool in
             guard count == most else {
@@ -43,7 +43,7 @@ final class StoreThreads: @unchecked Sendable {
         return .noThread
     }
 
-    /// It waits no longer.
+    /// Removes work from the waiting ones.
     func remove(_ work: any StoreWork) {
         guard isAnyWaiting else { return }
         monitor.locked {
@@ -88,7 +88,7 @@ final class StoreThreads: @unchecked Sendable {
         }
     }
 
-    /// The work that has waited longest; nil ends the thread.
+    /// Returns the work that has waited longest; nil ends the thread.
     private func next() -> (any StoreWork)? {
         monitor.locked {
             guard !waiting.isEmpty else {
@@ -103,9 +103,9 @@ final class StoreThreads: @unchecked Sendable {
     /// Shown by the system's tools, such as `top`; at most 15 bytes.
     static var name: String { "hornbeam" }
 
-    /// A thread that is started in `body` gets no signals that are sent to the process: a program that waits for them,
-    /// or handles them in a thread of its own, must not find ours among its threads. Signals caused by a fault are
-    /// still delivered.
+    /// Runs `body` with signals blocked, so that a thread that it starts gets none of the signals sent to the process:
+    /// a program that waits for them, or handles them in a thread of its own, must not find ours among its threads.
+    /// Signals caused by a fault are still delivered.
     private static func withoutSignals(_ body: () -> Int32) -> Int32 {
         var blocked = sigset_t()
         var former = sigset_t()

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// A count that many threads change at the same time. One word would send its cache line from processor to processor:
-// threads that do nothing but read would wait for each other there. So each thread has a line of its own to count in,
-// and whoever wants to know adds the lines up.
+// A count that many threads change at the same time. A single word would send its cache line from processor to
+// processor: threads that only read would wait for each other there. So each thread counts in a line of its own, and a
+// thread that needs the count adds the lines up.
 //
-//   holder                                  who waits for holders to go
+//   holder                                  a thread that waits for holders to go
 //   1 adds one to its stripe                1 stores the mark: no holder counts from here on
-//   2 looks for the mark: there isn't one,  2 adds up all stripes: 0, or somebody may still hold
-//     or it takes the one away again
+//   2 looks for the mark: there isn't one,  2 adds up all stripes: if the sum is 0 there is none,
+//     or it takes the one away again          otherwise there may be one
 //
-// No holder is missed. A holder is counted in one stripe, wholly: it leaves in the stripe that it entered, whatever
-// thread it is in by then. All four steps are sequentially consistent, so they have one order (Dekker's). If the
-// holder's look (2) came before the mark, its count (1) came before that too, and so before each load of the sum, that
-// of its stripe among them: the load sees it unless it has left. So the sum is never less than the number of holders
-// that were there before the mark and hold on until the sum is done. It may be more, by those who are about to take
-// their one away again: that only makes somebody wait longer.
+// No holder is missed. A holder is counted in one stripe: it leaves in the stripe that it entered, whatever thread it
+// is in by then. All four steps are sequentially consistent, so they have one order (Dekker's algorithm). If the
+// holder's look (2) came before the mark, its count (1) came before that too, and so before each load of the sum,
+// including the load of its stripe: that load sees the count unless the holder has left. So the sum is never less than
+// the number of holders that were there before the mark and stay until the sum is done. It may be more, because of
+// threads that are about to take their one away again; that only makes a thread wait longer.
 
 public import CHornbeamShims
 public import Synchronization
 
-/// The lines of memory that threads have for themselves. Each thread has one of `count`; if there are more threads than
-/// that, some share one.
+/// The stripes of threads: each thread has one of `count` lines of memory. If there are more threads than lines, some
+/// share one.
 @usableFromInline
 package enum Stripes {
     /// Distance between stripes: two cache lines, because the processor fetches them in pairs.
     @inlinable package static var distance: Int { 128 }
 
-    /// A power of two.
+    /// Number of stripes, a power of two.
     package static var count: Int { Int(hbs_stripe_count()) }
 
-    /// The calling thread's.
+    /// The calling thread's stripe.
     @inlinable @inline(__always)
     package static var mine: Int { Int(hbs_stripe()) }
 }
 
-/// The count. A value like a pointer: its owner deallocates it, when no thread may enter it any more.
+/// The count. A value like a pointer: its owner deallocates it when no thread may enter it any more.
 @usableFromInline
 package struct StripedCount: @unchecked Sendable {
     // Sendable: a constant address of atomic words.
@@ -50,16 +50,16 @@ package struct StripedCount: @unchecked Sendable {
         @inlinable @inline(__always)
         package func enter() { count.pointee.add(1, ordering: .sequentiallyConsistent) }
 
-        /// Releasing: the holder's work happened before others see that it has left.
+        /// Releasing, so that the holder's work happened before others see that it has left.
         @inlinable @inline(__always)
         package func leave() { count.pointee.subtract(1, ordering: .releasing) }
     }
 
-    /// The first stripe's word. Each is in the middle of its bytes, so that its cache line is shared with no other
-    /// memory, however the whole is aligned.
+    /// The first stripe's word. Each word is in the middle of its stripe, so that its cache line has no other memory,
+    /// however the whole is aligned.
     @usableFromInline let first: UnsafeMutableRawPointer
 
-    /// The memory of a deallocated count, or 0: each commit makes one and releases another.
+    /// The memory of a deallocated count, or 0. Kept because each commit makes one count and releases another.
     private static let spare = Atomic<UInt>(0)
 
     /// A count of zero.
@@ -79,7 +79,7 @@ package struct StripedCount: @unchecked Sendable {
         UnsafeMutableRawPointer(bitPattern: former)?.deallocate()
     }
 
-    /// The count that has this address.
+    /// The count with this address.
     @inlinable @inline(__always)
     package init(at address: UnsafeMutableRawPointer) { first = address }
 
@@ -94,7 +94,7 @@ package struct StripedCount: @unchecked Sendable {
     @inlinable @inline(__always)
     package var mine: Stripe { self[Stripes.mine] }
 
-    /// Holders in all stripes.
+    /// Number of holders in all stripes.
     package var total: Int {
         var sum = 0
         for index in 0..<Stripes.count { sum &+= self[index].count.pointee.load(ordering: .sequentiallyConsistent) }

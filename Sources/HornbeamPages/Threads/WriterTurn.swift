@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose turn it is to write. A mutex can't serve: a transaction may end on another thread than it began on.
+// The right to write, which one thread has at a time. A mutex doesn't do, because a transaction may end on another
+// thread than it began on.
 
 import Glibc
 
@@ -8,31 +9,31 @@ package enum TurnWait: Sendable {
     /// Not at all: throws if another thread has it.
     case no
     case inOrder
-    /// After all threads that are waiting now; right for one of many short transactions.
+    /// After all threads that are waiting now. Right for one of many short transactions.
     case behindOthers
     /// As the store's own thread, which gets no turn once it is to end.
     case inThread
 }
 
-/// One holder at a time; the others wait without spinning. Must be given back exactly once, by any thread.
+/// One thread has the turn; the others wait without spinning. It must be given back exactly once, by any thread.
 final class WriterTurn: @unchecked Sendable {
     // Sendable: everything variable is only touched with `monitor` locked.
     private let monitor = Monitor()
-    /// The thread that took the turn, nil if it is free. It may have handed its transaction on since.
+    /// The thread that took the turn; nil if it is free. It may have passed its transaction on since.
     private var holder: pthread_t?
     /// Threads that work for the holder, which waits for them.
     private var helpers: [pthread_t] = []
-    /// Whether the holder is no transaction, but gives the turn back after a short work of the store's own.
+    /// Whether the holder is not a transaction, but short work of the store's own.
     private var isBrief = false
-    /// The numbers of the callers that wait in `take`, in the order in which they came.
+    /// The numbers of the callers that wait in `take`, in order of arrival.
     private var waiting: [UInt64] = []
     private var lastNumber: UInt64 = 0
     /// The number of threads that wait in `takeBehindOthers` and `takeInThread`.
     private var yielding = 0
-    /// Whether the store's thread is to end: it gets no turn any more.
+    /// Whether the store's thread is to end. If so, it gets no turn any more.
     private var isThreadEnding = false
 
-    /// Whether this very thread took the turn, or works for the one that did, and it was not given back: then `take`
+    /// Whether this thread took the turn, or works for the thread that did, and it was not given back. If so, `take`
     /// would wait for itself. The answer stays right until this thread takes the turn; other threads can't take it for
     /// this one.
     var isMine: Bool {
@@ -70,11 +71,11 @@ final class WriterTurn: @unchecked Sendable {
         }
     }
 
-    /// Threads that wait in `take`, and behind them.
+    /// Number of threads that wait in `take`, and (below) of those that wait behind them.
     var waitingCount: Int { monitor.locked { waiting.count } }
     var yieldingCount: Int { monitor.locked { yielding } }
 
-    /// For a thread that takes the turn again and again: all threads that wait in `take` now get theirs first.
+    /// For a thread that takes the turn again and again. All threads that wait in `take` now get it first.
     func takeBehindOthers() {
         monitor.locked {
             _ = waitBehindOthers(until: nil) { false }
@@ -83,8 +84,8 @@ final class WriterTurn: @unchecked Sendable {
         }
     }
 
-    /// Waits until all threads that are waiting now have had the turn and it is free, or there is no more need. Returns
-    /// false if the deadline passes before.
+    /// Waits until all threads that are waiting now have had the turn and it is free, or until waiting is given up.
+    /// Returns false if the deadline passes before.
     private func waitBehindOthers(until deadline: ContinuousClock.Instant?, _ isGivenUp: () -> Bool) -> Bool {
         let last = lastNumber
         yielding += 1
@@ -99,15 +100,15 @@ final class WriterTurn: @unchecked Sendable {
         return true
     }
 
-    /// Briefly, for the store's own thread, after all threads that are waiting now. Returns false once that thread is
-    /// to end: the thread that ends it may hold the turn, and waits for it. Returns nil if it isn't free after this
-    /// many milliseconds.
+    /// Takes the turn briefly, for the store's own thread, after all threads that are waiting now. Returns false once
+    /// that thread is to end, because the thread that ends it may have the turn and wait for it. Returns nil if the
+    /// turn isn't free after this many milliseconds.
     func takeInThread(waiting milliseconds: Int? = nil) -> Bool? {
         monitor.locked {
             let deadline = milliseconds.map { ContinuousClock.now + .milliseconds($0) }
             let hasComeUp = waitBehindOthers(until: deadline) { isThreadEnding }
             if isThreadEnding {
-                // If it was this thread that was woken for the turn, it is the next one's.
+                // This thread may have been woken for the turn, so another must be woken instead.
                 monitor.broadcast()
                 return false
             }
@@ -118,7 +119,7 @@ final class WriterTurn: @unchecked Sendable {
         }
     }
 
-    /// The store's thread takes the turn no more.
+    /// Lets the store's thread take the turn no more.
     func endThread() {
         monitor.locked {
             isThreadEnding = true
@@ -126,7 +127,7 @@ final class WriterTurn: @unchecked Sendable {
         }
     }
 
-    /// False if a transaction has the turn. Waits for the store's own short works.
+    /// Takes the turn. Returns false if a transaction has it. Waits for short work of the store's own.
     func tryTake(briefly: Bool = false) -> Bool {
         monitor.locked {
             while holder != nil {
@@ -142,7 +143,7 @@ final class WriterTurn: @unchecked Sendable {
     func give() {
         monitor.locked {
             holder = nil
-            // The thread that is woken may be one that lets another go first.
+            // The woken thread may be one that lets another go first.
             if yielding > 0 { monitor.broadcast() } else { monitor.signal() }
         }
     }

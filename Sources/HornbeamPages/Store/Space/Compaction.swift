@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page layer's part of a compaction in place: which sectors a file could do without, the store's own pages below
-// that limit, and the cut. Pages of trees are moved by ordinary transactions of the tree layer; all that is kept for it
-// is a limit in memory, so that there is nothing to clean up after a crash.
+// The page layer's part of a compaction in place: it decides how much of a file is needed, moves the store's own pages
+// below that limit, and cuts the file. Ordinary transactions of the tree layer move the pages of trees. The only state
+// for that is a limit in memory, so there is nothing to clean up after a crash.
 //
-//   1 begin    the limit is set: all that is allocated from here on goes below it, as long as there is room
+//   1 begin    the limit is set: all new pages go below it from here on, as long as there is room
 //   2 move     transactions copy pages that lie beyond the limit (TreeStore.compact)
-//   3 settle   a checkpoint with new places for the journal and space pages that lie beyond it; what the moved pages
-//              left behind is free after it
+//   3 settle   a checkpoint with new places for the journal and space pages that lie beyond it; the former places of
+//              moved pages are free after it
 //   4 cut      a checkpoint whose header names fewer sectors, through in both slots; only then the file is shortened
 //
-// A crash in 4 leaves a file that is longer than its header says, which every opening takes as free space.
+// A crash in 4 leaves a file that is longer than its header says. Every opening takes the rest as free space.
 
 import Synchronization
 
-/// A page store's figures while it is compacted.
+/// Figures of a compaction.
 package struct CompactionLimit: Sendable, Equatable {
-    /// Sectors at which the file should end: the space map's limit, and a place for the journal's ring after it if the
-    /// ring isn't before.
+    /// Number of sectors at which the file should end: the space map's limit, and a place for the journal's ring after
+    /// it if the ring isn't before it.
     package var sectors: UInt64
-    /// Sectors of the file now.
+    /// Number of sectors of the file now.
     package var fileSectors: UInt64
-    /// Sectors beyond the limit that the newest state uses.
+    /// Number of sectors beyond the limit that the newest state uses.
     package var toMove: UInt64
-    /// Sectors that the journal's ring should have at most.
+    /// Maximum number of sectors that the journal's ring should have.
     package var ring: UInt64
 }
 
 extension PageStore {
-    /// Begins a compaction: sets a limit that leaves room for all that is in use, `extra` sectors and some slack.
-    /// `.busy` if one is running. Waits for the writer's turn.
+    /// Begins a compaction: sets a limit that leaves room for all sectors in use and some slack. Throws `.busy` if one
+    /// is running. Waits for the writer's turn.
     package func beginCompaction() throws(StorageError) -> CompactionLimit {
         while true {
             let limit = try withUsableTurn(.inOrder) { () throws(StorageError) -> CompactionLimit? in
@@ -38,21 +38,22 @@ extension PageStore {
                 return setLimit(extra: 0)
             }
             if let limit { return limit }
-            // The store's thread ends what it does after a step.
+            // The store's thread stops shrinking after its current step.
             shrinkingIsUnwanted.store(true, ordering: .relaxed)
             Claim.pause(milliseconds: 1)
         }
     }
 
-    /// Begins a compaction of the file's end alone, if so much is free before it that little must move. Returns nil if
-    /// it isn't worthwhile, if there are readers or a writer, if the store has failed, and if it was not changed.
+    /// Begins a compaction of the file's end alone, if there is so much room before it that little must move. Returns
+    /// nil if that isn't worthwhile, if there are readers or a writer, if the store has failed, or if it was not
+    /// changed.
     package func beginEndCompaction() throws(StorageError) -> CompactionLimit? {
         guard !options.readOnly, file.isDurable, isHere, !turn.isMine, turn.tryTake() else { return nil }
         defer { turn.give() }
         dropLeftLimit()
         guard !isClosed, !hasFailed, side.isChanged, side.space.limit == nil else { return nil }
         guard !side.tip.isRead, !side.older.contains(where: \.isRead) else { return nil }
-        // Space that a checkpoint under way frees is free after it.
+        // Space that a running checkpoint frees is free after its end.
         try clearWay()
         guard let end = side.space.worthwhileEnd else { return nil }
         side.space.limit = Int(end / FileFormat.extentSectors)
@@ -61,13 +62,13 @@ extension PageStore {
             ring: side.quietRing)
     }
 
-    /// Sets a new limit, `extra` sectors beyond what is in use (before its end, if negative).
+    /// Sets a new limit, `extra` sectors beyond the space in use (before its end, if negative).
     package func renewCompaction(extra: Int64) throws(StorageError) -> CompactionLimit {
         try withUsableTurn(.inOrder) { () throws(StorageError) in setLimit(extra: extra) }
     }
 
-    /// Ends a compaction, finished or not. Without effect when none runs. Without waiting for a writer the limit may
-    /// stay until the next compaction begins: until then pages go to low places first.
+    /// Ends a compaction, finished or not. Has no effect if none runs. If it may not wait for a writer, the limit may
+    /// stay until the next compaction begins; until then pages go to low places first.
     package func endCompaction(_ wait: TurnWait = .inOrder) {
         guard isHere else { return }
         switch wait {
@@ -83,7 +84,7 @@ extension PageStore {
         side.shrinking.isUnderWay = false
     }
 
-    /// In the turn.
+    /// Removes the limit of an ended compaction. In the turn.
     func dropLeftLimit() {
         if leftLimit.exchange(false, ordering: .relaxed) { side.space.limit = nil }
     }
@@ -94,8 +95,8 @@ extension PageStore {
         return side.setLimit(wanted, ring: side.quietRing)
     }
 
-    /// Makes the moves so far durable, so that the former places are free. The journal and space pages beyond the limit
-    /// get other places.
+    /// Makes the moves so far durable, so that the former places are free. The journal and the space pages beyond the
+    /// limit get other places.
     package func settleCompaction(_ limit: CompactionLimit, _ wait: TurnWait) throws(StorageError) {
         try withUsableTurn(wait) { () throws(StorageError) in
             guard let extents = side.space.limit else { return }
@@ -112,11 +113,12 @@ extension PageStore {
         if side.header.directoryRun.end > end { side.space.changedMaps[0] = true }
         let ring = side.prepareForRing(limit)
         try checkpoint(side.tip, journal: ring.map { .new($0) } ?? .keep)
-        // Frees what only the former checkpoint or its readers reached.
+        // Frees pages that only the former checkpoint or its readers reached.
         side.collectPins()
     }
 
-    /// Gives the file system what is free behind the last sector in use. The file's size after, in sectors.
+    /// Gives the free space after the last sector in use back to the file system. Returns the file's size then, in
+    /// sectors.
     package func cutTail(_ wait: TurnWait = .inOrder) throws(StorageError) -> UInt64 {
         try withUsableTurn(wait) { () throws(StorageError) in
             try clearWay()
@@ -124,10 +126,10 @@ extension PageStore {
         }
     }
 
-    /// When a store is closed: gives back what growing by eighths left behind the last extent in use, as a load does.
-    /// In a large file some extents stay, for the next one to open it. If there are few commits, there is mostly room
-    /// before the end, and what they leave free is there too. So a program that opens, writes a little and closes,
-    /// again and again, doesn't cut and grow the file each time.
+    /// Cuts the file when a store is closed: gives back the space that growing by steps left after the last extent in
+    /// use, as a load does. In a large file some extents stay for the next program that opens it. With few commits
+    /// there is mostly room before the end, and the space that they free is there too. So a program that opens, writes
+    /// a little and closes, again and again, doesn't cut and grow the file each time.
     func cutGrownTail() throws(StorageError) {
         guard side.run == nil, let end = Self.keptEnd(side.space.usedEnd, of: side.space.sectorCount) else { return }
         do throws(StorageError) {
@@ -137,15 +139,15 @@ extension PageStore {
         }
     }
 
-    /// The size to which closing cuts a file of `size` sectors that is used up to `used`, both whole extents or that of
-    /// a smaller file; nil if it stays as it is: less is not worth a checkpoint.
+    /// The size to which closing cuts a file of `size` sectors that is used up to `used`, both whole extents or the
+    /// size of a smaller file. Nil if the gain is not worth a checkpoint.
     static func keptEnd(_ used: UInt64, of size: UInt64) -> UInt64? {
         let extent = FileFormat.extentSectors
         let kept = used / 128 / extent * extent
         return size > used + Swift.max(extent, 2 * kept) ? used + kept : nil
     }
 
-    /// In the turn, with no checkpoint under way. The file's size after, in sectors.
+    /// In the turn, while no checkpoint is running. Returns the file's size then, in sectors.
     private func cut(to wanted: UInt64) throws(StorageError) -> UInt64 {
         let former = side.space.sectorCount
         let end = Swift.max(wanted, FileFormat.extentSectors)
@@ -154,12 +156,13 @@ extension PageStore {
         do throws(StorageError) {
             try checkpoint(side.tip)
         } catch {
-            // No room for the checkpoint's own pages, say: the file stays as it is, as large as readers may look.
+            // There may be no room for the checkpoint's own pages. The file stays as it is, and readers may use all of
+            // it.
             side.space.grow(to: former)
             verification.noteFileSize(sectors: former)
             throw error
         }
-        // While slot 1 has the former checkpoint the file must be as long as that says.
+        // While slot 1 has the former checkpoint, the file must be as long as that one says.
         if let error = concludeRun() { throw error }
         let sectors = side.space.sectorCount
         verification.noteFileSize(sectors: sectors)
@@ -169,7 +172,8 @@ extension PageStore {
         return sectors
     }
 
-    /// Runs `body` with the writer's turn, if the store can be written; `.busy` if it isn't to wait for another writer.
+    /// Runs `body` with the writer's turn, if the store can be written. Throws `.busy` if it may not wait for another
+    /// writer.
     func withUsableTurn<Result>(
         _ wait: TurnWait, _ body: () throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
@@ -183,10 +187,10 @@ extension PageStore {
 }
 
 extension WriterSide {
-    /// Sectors of the journal's ring.
+    /// Number of sectors of the journal's ring.
     var ringSectors: UInt64 { file.isDurable ? header.journal.count : 0 }
 
-    /// Sets the space map's limit for `wanted` sectors beside the ring, which may follow it.
+    /// Sets the space map's limit for `wanted` sectors besides the ring, which may follow the limit.
     func setLimit(_ wanted: UInt64, ring: UInt64) -> CompactionLimit {
         let (limit, end) = ends(for: wanted, ring: ring)
         space.limit = Int(limit / FileFormat.extentSectors)
@@ -194,7 +198,7 @@ extension WriterSide {
             sectors: end, fileSectors: space.sectorCount, toMove: space.liveSectors(from: limit), ring: ring)
     }
 
-    /// Returns the space map's limit for `wanted` sectors beside a ring of `ring` sectors at most, and the file's end.
+    /// Returns the space map's limit for `wanted` sectors besides a ring of at most `ring` sectors, and the file's end.
     /// A ring that is no larger, and is in a permitted place, counts among the sectors before the limit.
     func ends(for wanted: UInt64, ring: UInt64) -> (limit: UInt64, end: UInt64) {
         let withRing = Self.extents(of: wanted + ringSectors)
@@ -203,13 +207,13 @@ extension WriterSide {
         return (limit, limit + min(ringSectors, ring))
     }
 
-    /// The size of whole extents with at least `sectors` sectors, at least one extent.
+    /// The number of sectors of whole extents that have at least `sectors` sectors; at least one extent.
     private static func extents(of sectors: UInt64) -> UInt64 {
         max(FileFormat.extents(with: sectors), 1) * FileFormat.extentSectors
     }
 
-    /// The size of the ring that the journal needs to get in another place, if it does. In pieces there may be room
-    /// enough before the space map's limit: if there is none for the ring, it goes just behind.
+    /// The size of the ring if it must get another place or size, otherwise nil. Before the space map's limit there may
+    /// be room enough only in pieces; then the ring goes just after the limit.
     func prepareForRing(_ limit: CompactionLimit) -> UInt64? {
         let journal = header.journal
         guard journal.run.end > limit.sectors || journal.count > limit.ring, let extents = space.limit else {
@@ -222,13 +226,13 @@ extension WriterSide {
 }
 
 extension PageWriter {
-    /// Whether a compaction wants the page elsewhere.
+    /// Whether a compaction wants the page moved.
     package func shouldMove(_ page: UInt64, sectors: UInt32) -> Bool {
         guard let limit = store.side.space.limit else { return false }
         return page + UInt64(sectors) > UInt64(limit) * FileFormat.extentSectors
     }
 
-    /// Places of node pages that may be taken before the file grows.
+    /// Number of node pages that may be taken before the file grows.
     package var spareNodes: Int { store.side.spareNodes }
 
     /// Counts the node pages, at most `enough`, that can be moved below the compaction's limit.

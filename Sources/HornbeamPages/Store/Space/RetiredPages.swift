@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages that the newest state no longer has but some pin still reaches. A page with (birth, death) is free when no pin
-// p with birth <= p < death exists; pins are snapshots and the last durable checkpoint alike, one rule for both.
+// Pages that the newest state no longer has but some pin still reaches. A page with (birth, death) is free when there
+// is no pin p with birth <= p < death. Snapshots and the last durable checkpoint are pins alike: one rule for both.
 //
 // Each page belongs to the newest pin that holds it. Invariant: a pin added later is at least as new as
 // every death recorded so far, so only the removal of that one pin can free the page or give it to a lower one.
@@ -11,7 +11,7 @@ struct RetiredPages {
         var birth: UInt64
     }
 
-    /// A pin, and the pages that no newer one holds.
+    /// A pin, and the pages that no newer pin holds.
     private struct Pin {
         var number: UInt64
         /// A number may be pinned several times.
@@ -21,22 +21,22 @@ struct RetiredPages {
         var sectors: UInt64 = 0
     }
 
-    /// Ascending by number.
+    /// The pins, ascending by number.
     private var pins: [Pin] = []
-    /// Empty: the next pin's, so that a commit whose pages are free at once takes no memory for them.
+    /// An empty array for the next pin, so that a commit whose pages are free at once allocates nothing for them.
     private var spare: [Page] = []
     private static var spareBound: Int { 1024 }
 
-    /// Whether nothing is pinned, and so nothing retired.
+    /// Whether nothing is pinned, and so nothing is retired.
     var isEmpty: Bool { pins.isEmpty }
 
-    /// Sectors of the pages that no pin newer than this one holds.
+    /// Number of sectors of the pages that no pin newer than this one holds.
     func sectors(heldBy number: UInt64) -> UInt64 {
         let place = index(of: number)
         return place < pins.count && pins[place].number == number ? pins[place].sectors : 0
     }
 
-    /// Sectors of the pages whose newest pin is one of these.
+    /// Number of sectors of the pages whose newest pin is one of these.
     func sectors(heldByAnyOf numbers: Set<UInt64>) -> UInt64 {
         if numbers.isEmpty { return 0 }
         return pins.reduce(0) { numbers.contains($1.number) ? $0 + $1.sectors : $0 }
@@ -53,7 +53,7 @@ struct RetiredPages {
         }
     }
 
-    /// Takes one pin of `number` away and hands every page that is free now to `release`.
+    /// Takes one pin of `number` away and passes every page that is free now to `release`.
     mutating func unpin(_ number: UInt64, release: (SectorRun) -> Void) {
         let place = index(of: number)
         precondition(place < pins.count && pins[place].number == number, "not pinned")
@@ -68,13 +68,13 @@ struct RetiredPages {
         swap(&pages, &spare)
     }
 
-    /// Records a page that the state `death` is the first not to have.
+    /// Records a page that the state `death` and later ones don't have.
     mutating func add(_ page: Page, death: UInt64, release: (SectorRun) -> Void) {
         settle(page, below: death, release: release)
     }
 
-    /// Undoes the `add`s of a transaction that does not happen after all; `number` is the pin of the state before it,
-    /// the newest there is, so it holds nothing else.
+    /// Undoes the `add`s of a transaction that fails. `number` is the pin of the state before it; it is the newest pin,
+    /// so it holds no other pages.
     mutating func forget(heldBy number: UInt64) {
         let place = index(of: number)
         guard place < pins.count, pins[place].number == number else { return }
@@ -89,7 +89,7 @@ struct RetiredPages {
         pins[place - 1].sectors += UInt64(page.run.count)
     }
 
-    /// The first place whose pin is not below `number`.
+    /// The first index whose pin is not below `number`.
     private func index(of number: UInt64) -> Int {
         var place = pins.count
         while place > 0, pins[place - 1].number >= number { place -= 1 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings the space map into the file, copy-on-write: changed map pages and the directory get new places, and what they
-// say includes those places. Allocating one page can change another map page, or grow the file and with it the
-// directory; planning repeats until nothing changes. Each map page moves at most once, so it ends.
+// Writes the space map to the file, copy-on-write: changed map pages and the directory get new places, which the
+// written map includes. Allocating one page can change another map page, or grow the file and with it the directory, so
+// planning repeats until nothing changes. It ends, because each map page moves at most once.
 
-/// A space page as it is going to be written.
+/// A space page in its final form, before it is written.
 struct SpacePageImage {
     let place: PageReference
     /// The index of a map page, and its first sector.
@@ -58,7 +58,7 @@ struct CheckpointPlan {
     private(set) var directory: PageReference
     private(set) var directorySectors: UInt32
     private(set) var journal: JournalRing
-    /// Sectors that only the former checkpoint reaches: free once this one is durable.
+    /// Sectors that only the former checkpoint reaches. They are free once this one is durable.
     private(set) var dropped: [SectorRun] = []
     /// The new places.
     private(set) var taken: [SectorRun] = []
@@ -69,7 +69,7 @@ struct CheckpointPlan {
     private let formerJournal: JournalRing
     private let formerMaps: [PageReference]
 
-    /// Takes the places it needs. `.full` leaves the space map as it was.
+    /// Takes the places it needs. After `.full` the space map is as it was.
     init(side: WriterSide, journal change: RingChange = .keep) throws(StorageError) {
         maps = side.spaceMaps
         directory = side.header.directory
@@ -93,15 +93,15 @@ struct CheckpointPlan {
         for index in moved.indices where moved[index] { side.space.changedMaps[index] = false }
     }
 
-    /// A file that was shortened has fewer map pages. The bits of the dropped ones are in a page that stays, so the
-    /// directory moves too.
+    /// Drops the map pages that a shortened file no longer has. The bits of their own sectors are in a page that stays,
+    /// so the directory moves too.
     private mutating func dropMapsBeyondEnd(_ side: WriterSide) {
         while maps.count > side.space.changedMaps.count {
             drop(SectorRun(start: maps.removeLast().page, count: UInt32(side.space.pageSectors)), side)
         }
     }
 
-    /// A ring of another size or place. Without the space for it the old one serves on.
+    /// Takes a ring of another size or place. If there is no space for it, the former ring stays.
     private mutating func takeJournal(of count: UInt64, _ side: WriterSide) {
         guard count <= FileFormat.maximumJournalSectors,
             let first = try? side.takeRun(UInt32(count), .lowest, keeping: .transaction)
@@ -116,7 +116,7 @@ struct CheckpointPlan {
         keep(ring.run, side)
     }
 
-    /// Moves every changed map page that has not moved yet, and the directory. True if anything did.
+    /// Moves every changed map page that has not moved yet, and the directory. Returns whether anything moved.
     private mutating func moveOnce(_ side: WriterSide) throws(StorageError) -> Bool {
         var changed = false
         let count = side.space.changedMaps.count
@@ -150,7 +150,8 @@ struct CheckpointPlan {
         taken.append(run)
     }
 
-    /// A place that the new checkpoint does without: at once free if this plan took it, else held until it is durable.
+    /// Drops a place that the new checkpoint doesn't have. It is free at once if this plan took it, otherwise held
+    /// until the checkpoint is durable.
     private mutating func drop(_ run: SectorRun, _ side: WriterSide) {
         if let index = taken.firstIndex(of: run) {
             taken.remove(at: index)
@@ -161,14 +162,15 @@ struct CheckpointPlan {
         }
     }
 
-    /// Gives the new places back, and takes what was dropped into use again.
+    /// Releases the new places, and takes the dropped ones into use again.
     func undo(_ side: WriterSide) {
         for run in taken { side.space.release(run) }
         for run in dropped { side.space.restore(run) }
         for index in moved.indices where moved[index] { side.space.changedMaps[index] = true }
     }
 
-    /// The header that puts the plan's places into effect. `mark`: where the journal continues; nil if it begins anew.
+    /// The header that puts the plan's places into effect. `mark`: the place where the journal continues; nil if it
+    /// begins anew.
     func header(
         of state: PublishedState, after former: HeaderSlot, fileSectors: UInt64, mark: JournalMark?
     ) -> HeaderSlot {
@@ -184,7 +186,7 @@ struct CheckpointPlan {
             header.journalPosition = journal.place(of: mark.position) >> FileFormat.sectorShift
             header.journalPrevious = mark.previous
         } else {
-            // Random, so that nothing in the ring can pass as a record of the coming generation.
+            // Random, so that nothing in the ring can pass for a record of the new generation.
             header.generation = UInt64.random(in: 1...UInt64.max)
             header.journalPrevious = header.generation
             header.journalPosition = 0
@@ -192,7 +194,7 @@ struct CheckpointPlan {
         return header
     }
 
-    /// The moved pages' bytes, as the space map is now.
+    /// The bytes of the moved pages, as the space map is now.
     func images(_ space: SpaceMap) -> [SpacePageImage] {
         var images = moved.indices.filter { moved[$0] }.map { index in
             let firstSector = UInt64(index * space.extentsPerMap) * FileFormat.extentSectors
@@ -209,10 +211,10 @@ struct CheckpointPlan {
         return images
     }
 
-    /// The former place of a map page, if it had one.
+    /// The former place of a map page; nil if it had none.
     func formerMap(_ index: Int) -> UInt64? { index < formerMaps.count ? formerMaps[index].page : nil }
 
-    /// A new ring is written with zeros: its sectors must have been written once.
+    /// Fills a new ring with zeros, because its sectors must have been written once.
     func writeRing(_ file: any StoreFile) throws(StorageError) {
         if zeroesJournal { try Self.zero(journal, file) }
     }
