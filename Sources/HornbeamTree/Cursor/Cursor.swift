@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cursor: a position in a tree, with the path to it. Steps within a leaf touch the leaf alone; there are no sibling
-// pointers. In a write transaction it keeps a copy of its key and finds its position again after a change of the tree.
+// A cursor: a position in a tree, with the path to it. Steps within a leaf read only the leaf; there are no sibling
+// pointers. In a write transaction the cursor keeps a copy of its key, and finds its position again after a change of
+// the tree.
 //
 // Invariants while it is on an entry and the tree is unchanged: path[1...levels] leads to `leaf`, 0 <= index <
-// leafCount, and the entry's parts are those of that cell.
+// leafCount, and the entry's parts are those of the cell at `index`.
 
 public import HornbeamPages
 
@@ -15,17 +16,18 @@ private struct CursorStep {
 }
 
 /// The parts of an entry, and the data to tell whether they are still valid. Separate from the rest of the cursor, so
-/// that looking at an entry needs no call: that was a third of a scan's instructions.
+/// that reading an entry needs no call: calls were a third of a scan's instructions.
 @usableFromInline
 struct CursorEntry {
     /// Whether the cursor stands on an entry.
     @usableFromInline var isThere = false
     /// Whether the tree may change under the cursor, so that it must keep its key.
     @usableFromInline let keepsKey: Bool
-    /// The tree's change counter, and what it was when the path was made.
+    /// The tree's change counter, and its value when the path was made.
     @usableFromInline let changes: UnsafePointer<UInt64>
     @usableFromInline var seen: UInt64 = 0
-    /// The leaf's prefix and, once asked for or kept, the entry's suffix behind it. Has the size of the longest key.
+    /// The leaf's prefix, followed by the entry's suffix once it was asked for or kept. Has the size of the longest
+    /// key.
     @usableFromInline var scratch: UnsafeMutableRawPointer?
     @usableFromInline var prefixSize = 0
     @usableFromInline var suffix: UnsafeRawPointer?
@@ -37,11 +39,11 @@ struct CursorEntry {
         self.changes = changes
     }
 
-    /// Whether the tree has changed since.
+    /// Whether the tree has changed since the path was made.
     @inlinable @inline(__always)
     var isStale: Bool { keepsKey && changes.pointee != seen }
 
-    /// The whole key. The cursor stands on an entry.
+    /// The whole key. The cursor must stand on an entry.
     @inlinable @inline(__always)
     var key: Bytes {
         guard prefixSize > 0 || keepsKey, let scratch else { return Bytes(start: suffix, count: suffixSize) }
@@ -50,9 +52,9 @@ struct CursorEntry {
     }
 }
 
-/// A place in a tree. Moves both ways; all moves return whether it now stands on an entry.
-/// Off the end: `previous` gives the last entry; before the start: `next` gives the first. A move that fails leaves it
-/// off the end.
+/// A place in a tree. Moves in both directions; all moves return whether it stands on an entry then. Beyond the end,
+/// `previous` moves to the last entry; before the start, `next` moves to the first. A move that fails leaves it beyond
+/// the end.
 @usableFromInline
 package struct Cursor: ~Copyable {
     enum State {
@@ -75,11 +77,11 @@ package struct Cursor: ~Copyable {
     var slots: UnsafeRawPointer?
     var leafCount = 0
     var index = 0
-    /// The part of the next leaf that is still to be asked for; nil until it is known which leaf that is.
+    /// The part of the next leaf that is still to be prefetched; nil until it is known which leaf that is.
     var ahead: LeafAhead?
-    /// Whether all of the leaf was asked for when the one before was read.
+    /// Whether all of the leaf was prefetched when the one before was read.
     var isAtHand = false
-    /// The memory in which `read` puts whole keys together.
+    /// The memory in which `read` joins the parts of keys.
     var keyMemory: UnsafeMutableRawPointer?
 
     init(_ transaction: Transaction, _ tree: OpenTreePointer) {
@@ -96,30 +98,31 @@ package struct Cursor: ~Copyable {
     /// Whether it stands on an entry.
     package var isValid: Bool { state == .on }
 
-    /// The entry's key; empty when the cursor is not on one. Lives until the cursor moves or its transaction changes.
+    /// The entry's key; empty if the cursor is not on an entry. Valid until the cursor moves or its transaction
+    /// changes.
     package var key: Bytes { at.isThere ? at.key : Bytes(start: nil, count: 0) }
 
-    /// The entry's value. Lives as long as `key`. After a change of the tree by its transaction: the value that the key
+    /// The entry's value. Valid as long as `key`. After a change of the tree by its transaction, the value that the key
     /// has now.
     package var value: Bytes {
         guard at.isThere else { return Bytes(start: nil, count: 0) }
         return at.isStale ? valueNow() : at.value
     }
 
-    /// Slow path of `value`. A page that can't be read shows at the next move.
+    /// Slow path of `value`. If a page can't be read, the next move reports that.
     private func valueNow() -> Bytes {
         let found = try? tree.get(key, in: transaction.view)
         return (found ?? nil) ?? Bytes(start: nil, count: 0)
     }
 
-    /// The entry it stands on, as the transaction has it now; nil when it stands on none, or that was deleted since.
-    /// (Mutating because a call of a noncopyable value behind a pointer copies all of it otherwise.)
+    /// Returns the entry it stands on, as the transaction has it now. Returns nil if it stands on none, or if the entry
+    /// was deleted since. (Mutating, because a call of a noncopyable value behind a pointer would copy all of it.)
     @inlinable @inline(__always)
     package mutating func entry() throws(StorageError) -> (key: Bytes, value: Bytes)? {
         guard at.isThere else { return nil }
         if at.isStale { return try entryNow() }
         let entry = (at.key, at.value)
-        // Moves don't check this: the entry that they found may be zeros.
+        // Moves don't check this, and the entry that they found may be zeros.
         try transaction.checkIsWhole()
         return entry
     }
@@ -135,7 +138,7 @@ package struct Cursor: ~Copyable {
 
     // MARK: - Moving
 
-    /// Moves to the first entry >= key.
+    /// Moves to the first entry whose key is not less than `key`.
     package mutating func seek(_ key: Bytes) throws(StorageError) -> Bool {
         do throws(StorageError) {
             _ = try descend(key)
@@ -143,8 +146,8 @@ package struct Cursor: ~Copyable {
         } catch { throw failed(error) }
     }
 
-    /// Moves to the first entry >= key, for a key near the cursor's entry. Its leaf is searched first. If the key is
-    /// between two entries of that leaf, no page is accessed (a finger search).
+    /// Moves to the first entry whose key is not less than `key`, for a key near the cursor's entry. Searches its leaf
+    /// first: if the key is between two entries of that leaf, no page is read (a finger search).
     package mutating func seekNear(_ key: Bytes) throws(StorageError) -> Bool {
         if state == .on, let leaf, tree.pointee.changes == at.seen {
             let (place, found) = NodeView(leaf: leaf).find(key)
@@ -156,7 +159,7 @@ package struct Cursor: ~Copyable {
         return try seek(key)
     }
 
-    /// Moves to the last entry <= key.
+    /// Moves to the last entry whose key is not greater than `key`.
     package mutating func seekLast(_ key: Bytes) throws(StorageError) -> Bool {
         do throws(StorageError) {
             if try !descend(key) { index -= 1 }
@@ -164,7 +167,7 @@ package struct Cursor: ~Copyable {
         } catch { throw failed(error) }
     }
 
-    /// Moves to the index-th entry of the tree, from 0.
+    /// Moves to the entry at an index of the tree, from 0. Takes time by the tree's height.
     package mutating func seek(index wanted: UInt64) throws(StorageError) -> Bool {
         do throws(StorageError) {
             try startPath()
@@ -246,14 +249,14 @@ package struct Cursor: ~Copyable {
     /// Goes to the kept key after a change. Returns whether the key is still there.
     private mutating func findAgain() throws(StorageError) -> Bool {
         guard let scratch = at.scratch else {
-            // Only a transaction's end changes a tree that no key was kept for.
+            // Only the end of a transaction changes a tree for which no key was kept.
             try transaction.ensureOpen()
             return false
         }
         return try descend(Bytes(start: scratch, count: at.prefixSize + at.suffixSize))
     }
 
-    /// After a move that failed the cursor stands on no entry.
+    /// Notes that a move failed: the cursor stands on no entry then.
     private mutating func failed(_ error: StorageError) -> StorageError {
         state = .after
         return transaction.explained(error, tree)
@@ -268,7 +271,7 @@ package struct Cursor: ~Copyable {
         levels = tree.pointee.root.level
         leafCount = 0
         index = 0
-        // The prefetched leaf was the neighbour of the leaf that the cursor leaves.
+        // The prefetched leaf is the neighbour of the leaf that the cursor leaves.
         ahead = nil
     }
 
@@ -279,7 +282,7 @@ package struct Cursor: ~Copyable {
         return node.child(index)
     }
 
-    /// Takes over the cached page that was looked at last.
+    /// Takes over the cached page that was read last.
     private mutating func takePage(_ level: Int) {
         let held = heldPath ?? HeldPath(transaction.view)
         heldPath = held
@@ -306,7 +309,7 @@ package struct Cursor: ~Copyable {
         return ChildRecord(page: root.page, birth: root.birth, count: root.count)
     }
 
-    /// Goes to the first entry not less than `key`, or past its leaf's end. Returns whether it is equal.
+    /// Goes to the first entry not less than `key`, or past the end of its leaf. Returns whether the keys are equal.
     private mutating func descend(_ key: Bytes) throws(StorageError) -> Bool {
         try startPath()
         guard !tree.pointee.root.isEmpty else { return false }
@@ -327,7 +330,7 @@ package struct Cursor: ~Copyable {
         return found
     }
 
-    /// Goes to the wanted-th entry, by the counts.
+    /// Goes to the entry at the wanted index, by the counts.
     private mutating func descend(to wanted: UInt64) throws(StorageError) {
         let view = transaction.view
         var rest = wanted
@@ -381,12 +384,12 @@ package struct Cursor: ~Copyable {
             }
             level += 1
         }
-        // The end may be one of zeros in place of a page that can't be read.
+        // The end may come from zeros in place of an unreadable page.
         try transaction.view.checkIsWhole()
         return false
     }
 
-    /// Notes which leaf comes after this one, if the branch above both says it.
+    /// Notes which leaf comes after this one, if they have one branch as parent.
     mutating func lookAhead(isForward: Bool) {
         let step = path[1]
         let after = step.index + (isForward ? 1 : -1)
@@ -399,7 +402,7 @@ package struct Cursor: ~Copyable {
         ahead = view.mappedPage(leaf).map { LeafAhead($0, entries: leafCount) } ?? LeafAhead()
     }
 
-    /// Stands on the entry at `index`, or on the first one of the next leaf.
+    /// Stops on the entry at `index`, or on the first one of the next leaf.
     private mutating func settleForward() throws(StorageError) -> Bool {
         if index >= leafCount, try !turnLeaf(isForward: true) {
             state = .after
@@ -408,7 +411,7 @@ package struct Cursor: ~Copyable {
         return try settle()
     }
 
-    /// Stands on the entry at `index`, or on the last one of the leaf before.
+    /// Stops on the entry at `index`, or on the last one of the leaf before.
     private mutating func settleBackward() throws(StorageError) -> Bool {
         if index < 0 || leafCount == 0, try !turnLeaf(isForward: false) {
             state = .before
@@ -417,12 +420,12 @@ package struct Cursor: ~Copyable {
         return try settle()
     }
 
-    /// Takes the entry's parts.
+    /// Reads the entry's parts.
     @inline(__always)
     mutating func settle() throws(StorageError) -> Bool {
         guard let leaf, let slots else { return false }
         let cell = CellView(leaf + slots.read16(NodeLayout.slotSize &* index))
-        // First, because it may fail: a new key must never come with an old value.
+        // First, because it may fail: a new key must never be combined with an old value.
         at.value = cell.isLong ? try longValue(cell) : cell.valueBytes
         at.suffix = cell.start + NodeLayout.cellHeader
         at.suffixSize = cell.suffixSize
@@ -433,7 +436,7 @@ package struct Cursor: ~Copyable {
         return true
     }
 
-    /// The cell's value; if it can't be read, the move has failed.
+    /// The cell's value. If it can't be read, the move fails.
     private mutating func longValue(_ cell: CellView) throws(StorageError) -> Bytes {
         let view = transaction.view
         do throws(StorageError) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading many entries at once: as many of a leaf as are asked for, while the next leaf comes from memory.
+// Reading many entries of a leaf at once, while the next leaf is prefetched from memory.
 
 package import HornbeamPages
 
-/// The key or the value of an entry: an address and a size, laid out as C has it.
+/// The key or the value of an entry: an address and a size, with the layout of the C type.
 package struct EntryPart {
     package var start: UnsafeRawPointer?
     package var size: Int
@@ -19,7 +19,7 @@ package struct EntryPart {
 package struct NumberedEntry {
     /// The key's first eight bytes.
     package let first: UInt64
-    /// The two bytes behind them; anything if the key has no more.
+    /// The two bytes after them; undefined if the key has no more.
     package let second: UInt16
     package let value: EntryPart
 }
@@ -46,8 +46,8 @@ private struct LeadingNumbers {
         self.second = UInt16(truncatingIfNeeded: size == 9 ? second << 8 : second)
     }
 
-    /// The numbers of a key from its suffix. Reads as many bytes as the first ten bytes of the key have beyond the
-    /// prefix; at least eight, if the prefix is shorter than that.
+    /// The numbers of a key, given its suffix. Reads those of the key's first ten bytes that are after the prefix, and
+    /// at least eight bytes if the prefix is shorter than that.
     @inline(__always)
     func numbers(_ suffix: UnsafeRawPointer) -> (UInt64, UInt16) {
         if size < 8 {
@@ -61,13 +61,14 @@ private struct LeadingNumbers {
 }
 
 extension Cursor {
-    /// Room for the keys of one `read`: those of a leaf, if their common prefix is short; at least the longest key.
+    /// Size of the memory for the keys of one `read`: enough for a leaf with a short common prefix, and for the longest
+    /// key.
     private static var keyBound: Int { 32 << 10 }
 
-    /// Reads the entry the cursor stands on and those behind it (before it, if not `isForward`). Reads as many as are
-    /// at hand: at least one, at most `capacity`, all of one leaf. Then the cursor stands on the last of them. Returns
-    /// their number, 0 if the cursor stands on none. The parts live as `key` does. Takes a fifth of the instructions of
-    /// a step and a look for each.
+    /// Reads the entry that the cursor stands on and those after it (before it, if not `isForward`): at least one, at
+    /// most `capacity`, all from one leaf. Leaves the cursor on the last of them. Returns their number; 0 if the cursor
+    /// stands on none. The parts are valid as long as `key`. Takes a fifth of the instructions of a step and a look for
+    /// each entry.
     package mutating func read(
         isForward: Bool, keys: UnsafeMutablePointer<EntryPart>, values: UnsafeMutablePointer<EntryPart>, capacity: Int
     ) throws(StorageError) -> Int {
@@ -87,7 +88,7 @@ extension Cursor {
         while done < count {
             ahead.advance()
             let cell = CellView(leaf + slots.read16(NodeLayout.slotSize &* place))
-            // Its bytes are in another page: it comes alone.
+            // Its value is in another page, so it is read alone.
             if cell.isLong { break }
             let suffix = cell.start + NodeLayout.cellHeader
             let suffixSize = cell.suffixSize
@@ -109,15 +110,15 @@ extension Cursor {
         guard done > 0 else { return try readOne(keys, values) }
         index = place &- step
         _ = try settle()
-        // The entries that were found may be zeros.
+        // The entries found may be zeros.
         try transaction.checkIsWhole()
         return done
     }
 
-    /// Reads the entry the cursor stands on and those behind it, at most `capacity`, all of one leaf, whose keys begin
-    /// with numbers. Stops before an entry that has to be read by itself. Then the cursor stands on the last of those
-    /// read. Returns their number: 0 if the first has to be read by itself, or if the cursor stands on none. Puts no
-    /// keys together, which is most of the work where leaves have prefixes.
+    /// Reads the entry that the cursor stands on and those after it, at most `capacity`, all from one leaf, whose keys
+    /// begin with numbers. Stops before an entry that must be read alone. Leaves the cursor on the last entry read.
+    /// Returns their number; 0 if the first must be read alone, or if the cursor stands on none. Doesn't join the parts
+    /// of keys, which is most of the work in leaves with prefixes.
     package mutating func read(
         numbers target: UnsafeMutablePointer<NumberedEntry>, capacity: Int
     ) throws(StorageError) -> Int {
@@ -134,8 +135,8 @@ extension Cursor {
             let cell = CellView(leaf + slots.read16(NodeLayout.slotSize &* (index &+ done)))
             let suffix = cell.start + NodeLayout.cellHeader
             let (suffixSize, valueSize) = (cell.suffixSize, cell.valueSize)
-            // The cell ends where the prefix begins, at the page's end, or before: with ten bytes of the three, all
-            // that are looked at belong to the page.
+            // The cell ends at the prefix, which is at the page's end, or before it. So if prefix, suffix and value
+            // have ten bytes together, all bytes that are read belong to the page.
             guard !cell.isLong, prefix.size &+ suffixSize >= 8, prefix.size &+ suffixSize &+ valueSize >= 10 else {
                 break
             }
@@ -147,15 +148,15 @@ extension Cursor {
         guard done > 0 else { return 0 }
         index &+= done &- 1
         _ = try settle()
-        // The entries that were found may be zeros.
+        // The entries found may be zeros.
         try transaction.checkIsWhole()
         return done
     }
 
-    /// Reads the last eight bytes of keys as big-endian numbers: of the entry the cursor stands on and of those behind
-    /// it. Reads as many as are at hand: at least one, at most `capacity`, all of one leaf. Then the cursor stands on
-    /// the last of them. Returns their number: 0 if the cursor stands on none, nil if a key is shorter than eight
-    /// bytes. Puts no keys together.
+    /// Reads the last eight bytes of keys as big-endian numbers, for the entry that the cursor stands on and those
+    /// after it: at least one, at most `capacity`, all from one leaf. Leaves the cursor on the last of them. Returns
+    /// their number: 0 if the cursor stands on none, nil if a key is shorter than eight bytes. Doesn't join the parts
+    /// of keys.
     package mutating func readNumbers(
         _ numbers: UnsafeMutablePointer<UInt64>, capacity: Int
     ) throws(StorageError) -> Int? {
@@ -166,7 +167,7 @@ extension Cursor {
             numbers[0] = UInt64(bigEndian: key.loadUnaligned(fromByteOffset: key.count - 8, as: UInt64.self))
             return 1
         }
-        // The part of a number that stands in the prefix of all keys of the leaf.
+        // The part of a number that is in the common prefix of the leaf's keys.
         var common: UInt64 = 0
         if let prefix = at.scratch {
             for place in max(0, at.prefixSize - 8)..<at.prefixSize {
@@ -179,7 +180,7 @@ extension Cursor {
             let suffix = cell.start + NodeLayout.cellHeader
             let size = cell.suffixSize
             guard at.prefixSize &+ size >= 8 else {
-                // Such keys also come from a page of zeros, which was cut off.
+                // Such keys also come from a page of zeros, in a file that was cut off.
                 try transaction.checkIsWhole()
                 return nil
             }
@@ -188,20 +189,20 @@ extension Cursor {
                     bigEndian: suffix.loadUnaligned(fromByteOffset: size &- 8, as: UInt64.self))
                 continue
             }
-            // At least eight bytes follow: the prefix is at the page's end.
+            // At least eight bytes follow, because the prefix is at the page's end.
             let bits = 8 &* size
             let bytes = UInt64(bigEndian: suffix.loadUnaligned(as: UInt64.self))
             numbers[done] = common << UInt64(bits) | bytes >> UInt64(64 &- bits)
         }
         index = index &+ count &- 1
         _ = try settle()
-        // The entries that were found may be zeros.
+        // The entries found may be zeros.
         try transaction.checkIsWhole()
         return count
     }
 
-    /// The cells of a leaf that wasn't prefetched are scattered in it: starting all prefetches together makes their
-    /// waits one.
+    /// Prefetches the cells of a leaf that wasn't prefetched. They are scattered in it; if all prefetches start
+    /// together, their waits are one.
     private func prefetchCells(_ count: Int, step: Int) {
         guard let leaf, let slots else { return }
         var place = index

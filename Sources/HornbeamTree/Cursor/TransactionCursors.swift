@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cursors of a transaction, and what it reads by one of its own.
+// The cursors of a transaction, and reads with cursors of its own.
 
 package import HornbeamPages
 
 extension Transaction {
-    /// A cursor before the first entry. In a write transaction it stays valid through the transaction's changes: it
-    /// keeps its key and finds its place again (if its entry was deleted, `next` gives the entry after the gap).
+    /// Returns a cursor before the first entry. In a write transaction it stays valid through the transaction's
+    /// changes: it keeps its key and finds its place again (if its entry was deleted, `next` moves to the entry after
+    /// it).
     package func cursor(_ tree: TreeID) throws(StorageError) -> Cursor { Cursor(self, try opened(tree)) }
 
     /// The names of all trees, in byte order.

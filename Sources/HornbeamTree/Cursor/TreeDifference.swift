@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries that differ between two states of a tree. Copy-on-write makes this cheap: subtrees with the same root
-// page in both are equal, and are skipped unread. So the walk reads only changed nodes and the paths to them, however
-// large the tree is and however many commits lie between.
+// The entries that differ between two states of a tree. Copy-on-write makes this cheap: subtrees that have one root
+// page in both states are equal, and are skipped without reading them. So the walk reads only changed nodes and the
+// paths to them, however large the tree is and however many commits lie between.
 //
-// The walk keeps one position in each state: a node that isn't read yet, or an entry. Two nodes that are one page are
-// skipped together. Otherwise the node whose range begins first is opened; if both begin together, the higher one. An
-// entry before the other state's node is in one state alone. A node is identified by page and birth: both states are
+// The walk keeps a position in each state: a node that isn't read yet, or an entry. If both positions are one page,
+// both are passed. Otherwise the node whose range begins first is opened; if both begin together, the higher one. An
+// entry before the other state's node is only in its own state. A node is identified by page and birth: both states are
 // pinned, and no sectors are used for two pages of one birth.
 
 package import HornbeamPages
 
-/// An entry that only one of two states has, or whose value differs between them. Its slices live until the next one.
+/// An entry that is in only one of two states, or has different values in them. Its slices are valid until the next
+/// one.
 package struct TreeDifference {
     package let key: Bytes
-    /// The value in the earlier state, nil if that hasn't got the entry.
+    /// The value in the earlier state; nil if that doesn't have the entry.
     package let old: Bytes?
     /// The value in the later state, nil if that hasn't got the entry.
     package let new: Bytes?
@@ -23,10 +24,10 @@ package struct TreeDifference {
 }
 
 extension Transaction {
-    /// Calls `body` with each entry in which a tree differs from what it was in another read of the same store, in the
-    /// order of the keys, until it returns false. Either read may be the earlier one. Takes time by what has changed,
-    /// times the tree's height. `.invalid` for a write: its changes have no state yet.
-    /// - Returns: how many nodes were looked at, of both states.
+    /// Passes each entry in which a tree differs from another read of the store to `body`, in the order of the keys,
+    /// until `body` returns false. Either read may be the earlier one. Takes time proportional to the number of changes
+    /// and the tree's height. Throws `.invalid` for a write transaction, whose changes have no state yet.
+    /// - Returns: the number of nodes that were read, of both states.
     @discardableResult
     package func forEachDifference(
         in tree: TreeID, since old: Transaction, _ body: (TreeDifference) throws -> Bool
@@ -51,11 +52,11 @@ extension Transaction {
     }
 }
 
-/// Both places. Belongs to one thread.
+/// The positions in both states. Belongs to one thread.
 private struct DifferenceWalk: ~Copyable {
     private var old: DifferenceSide
     private var new: DifferenceSide
-    /// Whether each side is on the returned entry, which the next step passes.
+    /// Whether each side is on the returned entry, which the next step must pass.
     private var isOldPassed = false
     private var isNewPassed = false
 
@@ -113,8 +114,8 @@ private struct DifferenceWalk: ~Copyable {
             key: new.key, old: nil, new: try new.value(), oldIndex: old.passed, newIndex: new.passed)
     }
 
-    /// Returns the entry's difference, or nil if both values are equal. If both are long values in the same page,
-    /// neither is read.
+    /// Returns the entry's difference, or nil if both values are equal. If both are long values in one page, neither is
+    /// read.
     private mutating func changed() throws(StorageError) -> TreeDifference? {
         if let before = old.longValue, let after = new.longValue, before == after { return nil }
         let (before, after) = (try old.value(), try new.value())
@@ -126,7 +127,7 @@ private struct DifferenceWalk: ~Copyable {
     }
 }
 
-/// A place in one state of a tree.
+/// A position in one state of a tree.
 private struct DifferenceSide: ~Copyable {
     struct Node {
         let record: ChildRecord
@@ -143,7 +144,7 @@ private struct DifferenceSide: ~Copyable {
         case end
     }
 
-    /// A branch of the path, and the child that the place is in.
+    /// A branch of the path, and the index of the child with the position.
     private struct Step {
         let node: NodeView
         var index: Int
@@ -155,7 +156,7 @@ private struct DifferenceSide: ~Copyable {
     private let view: PageView
     private let tree: UInt32
     private(set) var place: Place
-    /// Entries before the place.
+    /// Number of entries before the position.
     private(set) var passed: UInt64 = 0
     private(set) var nodesRead = 0
     private var path: [Step] = []
@@ -176,16 +177,16 @@ private struct DifferenceSide: ~Copyable {
 
     deinit { keyMemory.deallocate() }
 
-    /// A lower bound of the keys below the node that it stands before.
+    /// A lower bound of the keys below the node at the position.
     var bound: [UInt8] {
         guard let step = path.last else { return [] }
         return step.index == 0 ? step.bound : step.node.keyBytes(step.index)
     }
 
-    /// The key of the entry that it stands on.
+    /// The key of the entry at the position.
     var key: Bytes { Bytes(start: keyMemory, count: keySize) }
 
-    /// The reference of the entry's value, if it is a long one.
+    /// The reference of the entry's value, if it is long.
     var longValue: LongReference? {
         guard let cell = leaf?.cell(index), cell.isLong else { return nil }
         return LongReference(cell.value)
@@ -199,7 +200,7 @@ private struct DifferenceSide: ~Copyable {
         return value
     }
 
-    /// Reads the node that it stands before, to stand at its beginning.
+    /// Opens the node at the position, and moves to its beginning.
     mutating func open() throws(StorageError) {
         guard case .node(let node) = place else { return }
         nodesRead += 1
@@ -219,7 +220,7 @@ private struct DifferenceSide: ~Copyable {
         }
     }
 
-    /// Goes behind the entry that it stands on, or the node that it stands before.
+    /// Moves past the entry or the node at the position.
     mutating func pass() {
         switch place {
         case .end: break
@@ -249,7 +250,7 @@ private struct DifferenceSide: ~Copyable {
         settle()
     }
 
-    /// Stands before the next child of the lowest branch that has one.
+    /// Moves to the next child of the lowest branch that has one.
     private mutating func settle() {
         while let step = path.last {
             if step.index < step.node.count {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a value in parts, which matters for long ones: only what is asked for is read and verified.
+// Reading a value in parts, which matters for long values: only the requested part is read and verified.
 
 package import HornbeamPages
 
-/// One key's value. Valid until its transaction ends, or replaces or deletes the value: then reads are refused. A value
-/// that the transaction itself has put is valid until the tree's next change: another value may get its sectors.
+/// Reads one key's value. Valid until its transaction ends, or replaces or deletes the value; then reads throw. For a
+/// value that the transaction itself has put, valid until the tree's next change, because another value may get its
+/// sectors.
 package final class ValueReader {
     /// Size of the value in bytes.
     package let size: UInt64
@@ -12,7 +13,7 @@ package final class ValueReader {
     private let tree: OpenTreePointer
     private let key: [UInt8]
     private var value: FoundValue
-    /// The reader of a long value's page; made anew when pages of the transaction may have moved.
+    /// The reader of a long value's page. Replaced when pages of the transaction may have moved.
     private var page: LongPageReader?
     private var changes: UInt64
 
@@ -33,7 +34,8 @@ package final class ValueReader {
         page = try LongPageReader(transaction.view, number: long.page, birth: long.birth, size: long.size)
     }
 
-    /// Copies bytes from `offset` on to `target`, as many as it takes and there are; how many that is, 0 at the end.
+    /// Copies bytes from `offset` on to `target`, as many as it takes and there are. Returns their number, 0 at the
+    /// end.
     package func read(at offset: UInt64, into target: UnsafeMutableRawBufferPointer) throws(StorageError) -> Int {
         try transaction.ensureOpen()
         return try transaction.answer(tree) { () throws(StorageError) in
@@ -46,7 +48,8 @@ package final class ValueReader {
         }
     }
 
-    /// After a change of the tree, or a move of the transaction's pages: the value may still be the same.
+    /// Finds the value again after a change of the tree, or a move of the transaction's pages. Throws if it has
+    /// changed.
     private func findAgain() throws(StorageError) {
         let found = try transaction.find(key, in: tree)
         guard let found, found == value, found.birth <= transaction.version else {
@@ -58,7 +61,7 @@ package final class ValueReader {
 }
 
 extension Transaction {
-    /// A reader of the key's value; nil if there is none.
+    /// Returns a reader of the key's value; nil if there is none.
     package func valueReader(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> ValueReader? {
         try valueReader(tree, Array(key))
     }
@@ -78,7 +81,7 @@ extension Transaction {
     }
 }
 
-/// A value as its entry has it.
+/// A value as its entry holds it.
 private enum FoundValue: Equatable {
     case long(LongReference)
     case short([UInt8])

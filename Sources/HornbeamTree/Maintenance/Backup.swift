@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// A consistent copy of a store, written beside its readers and its writer: the pages of one snapshot. Each is copied
-// out of the file by a system call and then verified, so that the new store gets the verified bytes, under a checksum
+// A consistent copy of a store, written beside its readers and its writer: the pages of one snapshot. Each page is read
+// from the file with a system call and then verified, so that the new store gets the verified bytes, under a checksum
 // of its own. The new store has no gaps. Nodes are copied unchanged, except for the page numbers in them, so reductions
-// and counts are kept without their code. Never writes to the store it copies.
+// and counts are kept without their code. Never writes to the store that it copies.
 
 package import HornbeamPages
 
-/// How far a backup is. Bytes of the source's pages.
+/// The progress of a backup, in bytes of the source's pages.
 package struct BackupProgress: Sendable {
     package var copiedBytes: UInt64 = 0
-    /// An estimate, never less than the copied bytes: the bytes in use when the copy began.
+    /// An estimate: the bytes in use when the copy began. Never less than the copied bytes.
     package var totalBytes: UInt64 = 0
 
     package init() {}
 }
 
 extension TreeStore {
-    /// Copies the newest committed state to a new file at `path`, which appears under its name only once it is whole
-    /// and durable. A page that can't be read ends it, with an error that names the tree and the keys. `progress` ends
-    /// it by returning false; then this returns false. In both cases nothing is left behind. Throws `.exists` if there
-    /// is something at `path`.
+    /// Copies the newest committed state to a new file at `path`, which gets its name only once it is whole and
+    /// durable. Returns false if `progress` has ended the copy by returning false. An unreadable page ends it with an
+    /// error that names the tree and the keys. In both cases nothing is left behind. Throws `.exists` if there is a
+    /// file at `path`.
     @discardableResult
     package func backup(
         to path: String, progress: (BackupProgress) -> Bool = { _ in true }
@@ -48,7 +48,7 @@ extension TreeStore {
 }
 
 private struct BackupCopy {
-    /// Called after each piece. False stops the copy.
+    /// Called after each piece. Returns false to stop the copy.
     typealias Report = (BackupProgress) -> Bool
 
     /// The tree that is being copied.
@@ -62,7 +62,7 @@ private struct BackupCopy {
     private let pages: PageStore
     private let view: PageView
     private let target: StoreBuilder
-    /// A node of each level on its way to the target, for the catalogue and another tree.
+    /// Buffers for a node of each level before it goes to the target, for the catalogue and for another tree.
     private let buffers: UnsafeMutableRawPointer
     private var figures = BackupProgress()
     private var reportedBytes: UInt64 = 0
@@ -76,14 +76,14 @@ private struct BackupCopy {
         self.target = target
         self.buffers = buffers
         let figures = pages.statistics
-        // Beside another process the size in use may be unknown.
+        // Beside a writer in another process the size in use may be unknown.
         self.figures.totalBytes = figures.usedBytes > 0 ? figures.usedBytes : figures.fileBytes
     }
 
-    /// Bytes of the buffers that a copy needs.
+    /// Size of the buffers that a copy needs, in bytes.
     static func bufferSize(pageSize: Int) -> Int { nodeBuffers(pageSize) + 2 * PageStore.largestNode }
 
-    /// Size of the buffers for nodes of the store's page size. They are followed by one for a leaf of a compressed
+    /// Size of the buffers for nodes of the store's page size. After them come one buffer for a leaf of a compressed
     /// tree, and one for its copy.
     private static func nodeBuffers(_ pageSize: Int) -> Int { 2 * NodeLayout.maximumLevels * pageSize }
 
@@ -99,13 +99,13 @@ private struct BackupCopy {
             if isStopped { return false }
             throw error
         }
-        // The file doesn't exist yet: after this nothing can stop the backup.
+        // The file doesn't exist yet. From here on nothing can stop the backup.
         guard report(figures) else { return false }
         try target.finish(root: copied, transaction: view.transaction)
         return true
     }
 
-    /// The page of the copied root.
+    /// Copies a tree. Returns the page of the copied root.
     private mutating func copyTree(
         _ root: TreeRoot, _ source: Source, _ report: Report
     ) throws(StorageError) -> UInt64 {
@@ -118,7 +118,7 @@ private struct BackupCopy {
         return try copyNode(record, root.level, KeyRange(), source, report)
     }
 
-    /// Copies the node and all below it; the copy's page.
+    /// Copies the node and all below it. Returns the copy's page.
     private mutating func copyNode(
         _ record: ChildRecord, _ level: Int, _ keys: KeyRange, _ source: Source, _ report: Report
     ) throws(StorageError) -> UInt64 {
@@ -152,12 +152,12 @@ private struct BackupCopy {
         return page
     }
 
-    /// The node, verified, in the buffer of its level.
+    /// Returns the node, verified, in the buffer of its level.
     private func read(
         _ record: ChildRecord, _ level: Int, _ source: Source
     ) throws(StorageError) -> NodeEditor {
         let number = PagePointer.number(record.page)
-        // Without this a hostile file could have few pages referred to so often that the copy never ends.
+        // Without this a hostile file could refer to a few pages so often that the copy never ends.
         guard figures.copiedBytes <= pages.statistics.fileBytes else {
             throw .corrupt(
                 Corruption(
@@ -178,7 +178,7 @@ private struct BackupCopy {
         return node
     }
 
-    /// Whether it is a leaf of a compressed tree: its pointer says in how many sectors it is stored.
+    /// Whether it is a leaf of a compressed tree: its pointer has the number of its sectors.
     private static func isCompressed(_ record: ChildRecord, _ level: Int, _ source: Source) -> Bool {
         level == 0 && !source.isCatalogue && PagePointer.sectors(record.page) > 0
     }
@@ -195,7 +195,7 @@ private struct BackupCopy {
         return node
     }
 
-    /// There is one leaf on its way at a time.
+    /// Only one leaf at a time is being copied.
     private func readLeaf(_ record: ChildRecord) throws(StorageError) -> NodeEditor {
         let place = buffers + Self.nodeBuffers(view.pageSize)
         let buffer = UnsafeMutableRawBufferPointer(start: place, count: PageStore.largestNode)
@@ -203,7 +203,7 @@ private struct BackupCopy {
         return NodeEditor(place, size: size)
     }
 
-    /// Copies the tree of a catalogue entry, and has the entry say where it is now.
+    /// Copies the tree of a catalogue entry, and writes its new place to the entry.
     private mutating func copyEntryTree(
         _ index: Int, of node: NodeEditor, _ report: Report
     ) throws(StorageError) {

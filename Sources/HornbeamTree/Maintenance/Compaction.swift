@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compaction in place: half-empty leaves are filled up, the file's last pages are copied to free places below a limit,
-// and its end is given back to the file system. Done in short transactions between those of others, readers unhindered;
-// every one of them leaves a whole store, so that it can be stopped at any moment and begun again.
+// and its end is given back to the file system. It runs in short transactions between those of others, and doesn't
+// hinder readers. Each of them leaves a whole store, so that compaction can be stopped at any moment and begun again.
 
 import Glibc
 package import HornbeamPages
 
-/// How far a compaction is. Sizes in bytes.
+/// The progress of a compaction. Sizes in bytes.
 package struct CompactionProgress: Sendable {
-    /// Moved so far, and what was to be moved when this pass over the trees began.
+    /// Bytes moved so far, and bytes to move when this pass over the trees began.
     package var movedBytes: UInt64 = 0
     package var totalBytes: UInt64 = 0
     package var fileBytes: UInt64 = 0
@@ -19,16 +19,16 @@ package struct CompactionResult: Sendable, Equatable {
     package var bytesBefore: UInt64 = 0
     package var bytesAfter: UInt64 = 0
     package var movedBytes: UInt64 = 0
-    /// False if it was stopped before the file was as short as it can be.
+    /// False if it was stopped before the file was as short as possible.
     package var isFinished = true
 }
 
 extension TreeStore {
     /// Shortens the file to little more than the size in use. `progress` is called after each short transaction,
     /// without the writer's turn, and stops the compaction by returning false. If it is stopped while long values are
-    /// moved out of the way, the file may be longer by them until the next compaction. Pages that open readers still
-    /// see stay where they are: a later compaction frees them. One transaction moves at most `stepPages` pages. Throws
-    /// `.busy` if a compaction is running already.
+    /// being moved out of the way, the file may be longer by their size until the next compaction. Pages that open
+    /// readers still see stay where they are; a later compaction frees them. One transaction moves at most `stepPages`
+    /// pages. Throws `.busy` if a compaction is running already.
     @discardableResult
     package func compact(
         stepPages: Int = 256, progress: (CompactionProgress) -> Bool = { _ in true }
@@ -38,9 +38,9 @@ extension TreeStore {
         return try compaction.run(progress)
     }
 
-    /// Runs when the store is closed: moves the few pages at the file's end, so that closing can cut that off. If it
-    /// can't continue, for lack of room, because of a writer or of an unreadable page, the file stays as long as it is.
-    /// Throws only if the store has failed.
+    /// Runs when the store is closed: moves the few pages at the file's end, so that closing can cut it off. If it
+    /// can't continue because of a lack of room, a writer or an unreadable page, the file keeps its length. Throws only
+    /// if the store has failed.
     func compactEnd() throws(StorageError) {
         do throws(StorageError) {
             guard let limit = try pages.beginEndCompaction() else { return }
@@ -50,7 +50,7 @@ extension TreeStore {
             try pages.settleCompaction(limit, .no)
             _ = try pages.cutTail(.no)
         } catch {
-            // Whether the store can be closed is for closing to say.
+            // Closing finds out itself whether the store can be closed.
             if case .busy = error { return }
             if pages.hasFailed { throw error }
         }
@@ -58,13 +58,13 @@ extension TreeStore {
 }
 
 extension TreeWriting {
-    /// Pages that one transaction of `giveBack` moves: it takes about as long as a durable commit.
+    /// Number of pages that one transaction of `giveBack` moves. It takes about as long as a durable commit.
     private static var smallStep: Int { 64 }
     private static var mostPasses: Int { 8 }
 
     /// Runs in the store's thread, after a checkpoint: if much of the file's end is free, moves its last pages to free
-    /// sectors and cuts it off. Works beside readers and commits, in short transactions between theirs. If it fails,
-    /// for lack of room or by a failed call, the next run tries again.
+    /// sectors and cuts the end off. Works beside readers and commits, in short transactions between theirs. If it
+    /// fails, because of a lack of room or a failed call, the next run tries again.
     func giveBack(in pages: PageStore, isIdle: Bool) {
         defer { if isIdle { forgetMemory() } }
         if isIdle { pack(in: pages) }
@@ -83,7 +83,7 @@ extension TreeWriting {
         }
     }
 
-    /// Fills up the leaves that many deletions have left half empty, as long as `goesOn` says so after each step.
+    /// Fills up the leaves that deletions have left half empty, as long as `goesOn` returns true after each step.
     func pack(in pages: PageStore, while goesOn: () -> Bool = { true }) {
         let sum = removed.sum
         guard sum >= RemovedEntries.worthLooking else { return }
@@ -97,8 +97,8 @@ extension TreeWriting {
         if isWhole == true { removed.forget(sum: sum) }
     }
 
-    /// Returns false if it was stopped, for a compaction or because commits go on: they need more room than resting
-    /// ones.
+    /// Moves pages below the limit. Returns false if it was stopped: for a requested compaction, or because commits go
+    /// on, which need more room.
     private func move(
         in pages: PageStore, to limit: CompactionLimit, isIdle: Bool
     ) throws(StorageError) -> Bool {
@@ -110,8 +110,8 @@ extension TreeWriting {
                 return !pages.isShrinkingUnwanted
             }
             guard isWhole else { return false }
-            // Without the turn: the moved pages are written before commits have to wait for the rest. Their old sectors
-            // are free then.
+            // Without the turn, so that the moved pages are written before commits have to wait for the rest. Their old
+            // sectors are free then.
             pages.checkpointInBackground()
             guard pass.lackedSectors > 0, pass.movedBytes > 0 else { break }
         }
@@ -125,13 +125,13 @@ private struct Compaction {
     private let stepPages: Int
     private var limit: CompactionLimit
     private var result = CompactionResult()
-    /// Whether this pass makes room for long values, and how long the file was when one last did.
+    /// Whether this pass makes room for long values, and the length of the file when a pass last did.
     private var isClearing = false
     private var clearedAt = UInt64.max
 
-    /// Each pass raises the limit or has moved something; no file needs nearly so many passes.
+    /// Maximum number of passes. Each raises the limit or moves something; no file needs nearly as many.
     private static let maximumPasses = 24
-    /// Passes in a row that moved nothing.
+    /// Number of passes in a row that moved nothing.
     private var idlePasses = 0
     private static let mostIdlePasses = 2
 
@@ -152,16 +152,16 @@ private struct Compaction {
             do throws(StorageError) {
                 result.isFinished = try pass.run(progress)
             } catch {
-                // A full disk has no room for what should give way.
+                // On a full disk there is no room for the values that should move out of the way.
                 guard isClearing, case .full = error else { throw error }
             }
             result.movedBytes += pass.movedBytes
-            // Stopping, too, gives back what is free by now.
+            // Free space is given back even if it was stopped.
             try store.pages.settleCompaction(limit, .inOrder)
             limit.fileSectors = try store.pages.cutTail()
             result.bytesAfter = limit.fileSectors * UInt64(FileFormat.sectorSize)
             guard result.isFinished, limit.fileSectors > limit.sectors || isClearing else { break }
-            // The journal may have gone to where it is, because the room before it was held by the last checkpoint.
+            // The journal may be where it is only because the last checkpoint held the room before it.
             idlePasses = pass.movedBytes > 0 || pass.stuckSectors > 0 || isClearing ? 0 : idlePasses + 1
             guard pass.lackedSectors > 0 || idlePasses <= Self.mostIdlePasses else { break }
             limit = try nextLimit(pass, mayClear: number + 2 < Self.maximumPasses)
@@ -169,8 +169,8 @@ private struct Compaction {
         return result
     }
 
-    /// Fills up leaves that deletions have left half empty, so that less is in use. Continues as long as there is room
-    /// and leaves can be read. Returns false if it was stopped.
+    /// Fills up leaves that deletions have left half empty, so that less space is in use. Goes on as long as there is
+    /// room and leaves can be read. Returns false if it was stopped.
     private mutating func pack(_ progress: (CompactionProgress) -> Bool) throws(StorageError) -> Bool {
         var pass = CompactionPass(
             store.pages, store.writing, limit: limit, stepPages: stepPages, packing: .compact, wait: .behindOthers)
@@ -189,10 +189,11 @@ private struct Compaction {
         return result.isFinished
     }
 
-    /// Room that was made may be in pieces, and a long value needs one. So all else is crowded below a limit that
-    /// does without the values that found none; they give way to behind the file's end, and then move into what that
-    /// has cleared. It writes them twice, so it is done once for each length of the file, and only if the file gets
-    /// shorter by an eighth of their size. Otherwise they are left where they are, and more is left behind the rest.
+    /// Returns the limit of the next pass. Free room may be in pieces, but a long value needs one piece. So everything
+    /// else is moved below a limit that leaves out the values that found no room. These move beyond the file's end
+    /// first, and then into the room that was cleared. That writes them twice, so it is done only once for each length
+    /// of the file, and only if the file gets shorter by an eighth of their size. Otherwise they stay where they are,
+    /// and the limit is raised.
     private mutating func nextLimit(
         _ pass: CompactionPass, mayClear: Bool
     ) throws(StorageError) -> CompactionLimit {
@@ -206,7 +207,7 @@ private struct Compaction {
             clearedAt = limit.fileSectors
             return try store.pages.renewCompaction(extra: -Int64(pass.stuckSectors))
         }
-        // A pass that moved something has made room, too.
+        // A pass that moved something has also made room.
         let lacked = pass.movedBytes > 0 ? 0 : pass.lackedSectors
         return try store.pages.renewCompaction(extra: Int64(pass.stuckSectors + lacked))
     }
@@ -220,26 +221,26 @@ private struct CompactionPass {
         case end
     }
 
-    /// Node places that a transaction leaves for the paths of trees and the catalogue.
+    /// Number of node places that a transaction leaves for the paths of trees and the catalogue.
     private static let spareNodes = 24
 
     private let pages: PageStore
     private let writing: TreeWriting
-    /// The limit below which pages are moved. Nil where leaves are filled up in the background.
+    /// The limit below which pages are moved. Nil if leaves are filled up in the background.
     private let limit: CompactionLimit?
     private let packing: PackingAim?
-    /// Whether long values that find no room give way to behind the file's end.
+    /// Whether long values that find no room move beyond the file's end.
     private let isClearing: Bool
-    /// Pages that one transaction moves at most.
+    /// Maximum number of pages that one transaction moves.
     private let stepPages: Int
-    /// How a step waits for other writers.
+    /// The way in which a step waits for other writers.
     private let wait: TurnWait
     private(set) var movedBytes: UInt64 = 0
-    /// Sectors of long values beyond the limit that found no room below it, and of nodes that did not.
+    /// Number of sectors beyond the limit that found no room below it: of long values, and (below) of nodes.
     private(set) var stuckSectors: UInt64 = 0
     private(set) var lackedSectors: UInt64 = 0
     private var place = Place.tree([], from: nil)
-    /// Whether it stops once others have committed between the steps, and the state that the last step left.
+    /// Whether it stops if others commit between the steps, and the state after the last step.
     private let stopsAtCommits: Bool
     private var lastState: UInt64?
 
@@ -273,7 +274,7 @@ private struct CompactionPass {
     private mutating func step() throws(StorageError) -> Bool {
         let transaction = try writing.begin(pages, wait)
         defer { transaction.abort() }
-        // A crash takes back what was moved, and nothing else.
+        // A crash undoes the moves, and nothing else.
         transaction.durability = .none
         guard let writer = transaction.writer else { return false }
         if stopsAtCommits, let lastState, writer.view.transaction != lastState { return false }
@@ -295,26 +296,26 @@ private struct CompactionPass {
         return true
     }
 
-    /// The former sectors of filled-up leaves are free after this, and recovery doesn't repeat later changes in the
-    /// former leaves, of which there were more.
+    /// Makes a checkpoint. It frees the former sectors of filled-up leaves, and keeps recovery from repeating later
+    /// changes in the former leaves, of which there were more.
     private func checkpoint() throws(StorageError) {
         if case .inThread = wait { pages.checkpointInBackground() } else { try pages.checkpoint() }
     }
 
-    /// Returns the work of a step, or nil if there is no room to move anything to.
+    /// Returns the work of a step, or nil if there is no room to move pages to.
     private func work(_ writer: TreeWriter) -> (any CompactionWork)? {
         if let packing {
             let budget = min(stepPages, max(Packing.least, writer.pages.spareNodes / 2))
             return Packing(writer: writer, aim: packing, budget: budget, reads: 4 * stepPages)
         }
-        // Each moved page may bring a copy of its branch along, and each tree a path; the rest is for the catalogue.
+        // Each moved page may need a copy of its branch, and each tree a path. The rest is for the catalogue.
         let room = writer.pages.nodesBelowLimit(enough: 2 * stepPages + Self.spareNodes) - Self.spareNodes
         guard room > 1 else { return nil }
         return Relocation(
             writer: writer, budget: min(stepPages, room / 2), reads: 8 * stepPages, isClearing: isClearing)
     }
 
-    /// Works in the tree at `place`. Returns where to go on.
+    /// Works in the tree at `place`. Returns the place to continue at.
     private func next(
         _ transaction: Transaction, _ step: inout any CompactionWork
     ) throws(StorageError) -> Place {
@@ -327,7 +328,7 @@ private struct CompactionPass {
             guard let (record, found) = try transaction.firstTree(from: name) else { return .catalogue(from: nil) }
             let tree = try transaction.open(record, found)
             let resume = try work(in: tree, of: transaction, from: found == name ? key : nil, &step)
-            // The next name there can be.
+            // The next possible name.
             return resume.map { .tree(found, from: $0) } ?? .tree(found + [0], from: nil)
         }
     }

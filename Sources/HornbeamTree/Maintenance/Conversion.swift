@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy of a store under another key, or under none. Pages of encrypted stores leave room that those of others may
-// fill, so entries are copied, not pages. The copy is checked and compared before it gets its name.
+// A copy of a store under another key, or under none. Pages of encrypted stores leave bytes empty that others may fill,
+// so entries are copied, not pages. The copy is checked and compared before it gets its name.
 
 package import HornbeamPages
 
 /// The result of a conversion.
 package struct ConversionReport: Equatable, Sendable {
     package var entries: UInt64 = 0
-    /// Trees whose reduction this program doesn't know: the copy has their entries, and the program that registers the
-    /// index builds its reduced values anew.
+    /// Trees whose reduction this program doesn't know. The copy has their entries, and the program that registers the
+    /// index computes its reduced values again.
     package var lostReductions: [String] = []
 }
 
 extension TreeStore {
-    /// Copies the newest committed state into a new file, encrypted with `encryption` or, if that is nil, not at all.
-    /// The file appears under its name once it is whole, verified and durable; `.exists` if there is one.
+    /// Copies the newest committed state into a new file, encrypted with `encryption`, or not encrypted if that is nil.
+    /// The file gets its name once it is whole, verified and durable. Throws `.exists` if there is a file.
     ///
     /// - Parameter progress: gets the number of entries copied so far.
     package func convert(
@@ -59,7 +59,7 @@ extension TreeStore {
         return report
     }
 
-    /// The options of a tree as far as a copy can have them, and whether that is all of them: of a reduction that is
+    /// Returns the options of a tree that a copy can have, and whether these are all of them: of a reduction that is
     /// not built in only the name is known.
     private static func keptOptions(
         of name: String, in read: Transaction
@@ -95,7 +95,7 @@ extension TreeStore {
     }
 }
 
-/// Entries on their way to a new store, in transactions of a bounded size.
+/// Copies entries to a new store, in transactions of a bounded size.
 private struct EntryCopy {
     let target: TreeStore
     var write: Transaction

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filling up a tree's half-empty leaves, a step at a time.
+// Filling up a tree's half-empty leaves, one step at a time.
 
 import HornbeamPages
 
@@ -7,17 +7,17 @@ import HornbeamPages
 struct Packing: CompactionWork {
     let writer: TreeWriter
     private let aim: PackingAim
-    /// Leaves that may still be written, and read.
+    /// Number of leaves that may still be written, and read.
     private var budget: Int
     private var reads: Int
     /// Bytes of the leaves that were written.
     private(set) var movedBytes = 0
-    /// Always 0: there is no limit to stay below.
+    /// Always 0, because there is no limit to stay below.
     let stuckSectors: UInt64 = 0
 
-    /// Leaves that are looked at together.
+    /// Number of leaves that are considered together.
     private let window: Int
-    /// A budget that there is room for on a full disk.
+    /// A budget for which a full disk has room.
     static let least = 12
 
     init(writer: TreeWriter, aim: PackingAim, budget: Int, reads: Int) {
@@ -51,7 +51,7 @@ struct Packing: CompactionWork {
                 place = next
             }
         } catch {
-            // There is no further attempt before the tree has lost as much once more.
+            // No further attempt before the tree has lost as many entries again.
             if !aim.isAsked { removed.forget(number) }
             throw error
         }

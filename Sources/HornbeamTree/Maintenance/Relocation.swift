@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moving a tree's pages below the limit of a compaction: nodes and long values beyond it are copied, and so are the
-// branches that lead to them. Keys, values, counts and reductions stay as they are: nothing is for the journal to tell.
+// Moving a tree's pages below the limit of a compaction: copies nodes and long values beyond it, and the branches that
+// lead to them. Keys, values, counts and reductions don't change, so the journal needs no record.
 
 import HornbeamPages
 
@@ -10,24 +10,24 @@ protocol CompactionWork {
     var isSpent: Bool { get }
     /// Bytes that were moved.
     var movedBytes: Int { get }
-    /// Sectors of pages beyond the limit that found no room below it.
+    /// Number of sectors of pages beyond the limit that found no room below it.
     var stuckSectors: UInt64 { get }
-    /// Does the permitted work in one tree, from `key` on (nil: from the start). Returns the key to continue at, nil at
+    /// Does the permitted work in one tree, from `key` on (nil: from the start). Returns the key to continue at; nil at
     /// the tree's end.
     mutating func tree(_ tree: OpenTreePointer, from key: [UInt8]?) throws(StorageError) -> [UInt8]?
 }
 
-/// One step's work on one tree. A node below the limit with nothing to move under it is only read; a leaf without long
-/// values isn't even read.
+/// One step's work on one tree. A node below the limit with nothing to move under it is only read. A leaf below it
+/// without long values isn't even read.
 struct Relocation: CompactionWork {
     let writer: TreeWriter
-    /// Pages that may still be moved, and nodes that may still be read.
+    /// Number of pages that may still be moved, and of nodes that may still be read.
     private var budget: Int
     private var reads: Int
     private(set) var movedBytes = 0
     private(set) var stuckSectors: UInt64 = 0
 
-    /// Whether long values that find no room below the limit give way, to behind the file's end if need be.
+    /// Whether long values that find no room below the limit move out of the way, beyond the file's end if necessary.
     private let isClearing: Bool
 
     init(writer: TreeWriter, budget: Int, reads: Int, isClearing: Bool) {
@@ -39,7 +39,7 @@ struct Relocation: CompactionWork {
 
     var isSpent: Bool { budget <= 0 || reads <= 0 }
 
-    /// Values up to this size are moved by way of the transaction's memory, together with its other pages.
+    /// Values up to this size are moved through the transaction's memory, together with its other pages.
     private static let wholeSize: UInt64 = 1 << 20
 
     private var nodeSectors: UInt32 { UInt32(writer.pageSize / FileFormat.sectorSize) }
@@ -57,8 +57,8 @@ struct Relocation: CompactionWork {
         return result.resume
     }
 
-    /// Moves pages below the node from `key` on (nil: from the start). Returns the node's present page, and the key to
-    /// continue at, nil at the node's end.
+    /// Moves pages below the node from `key` on (nil: from the start). Returns the node's new record, and the key to
+    /// continue at; nil at the node's end.
     private mutating func node(
         _ tree: OpenTreePointer, _ record: ChildRecord, level: Int, from key: [UInt8]?
     ) throws(StorageError) -> (record: ChildRecord, resume: [UInt8]?) {
@@ -72,10 +72,11 @@ struct Relocation: CompactionWork {
         let first = index
         var resume = key
         while index < node.count {
-            // The first child is always looked at: each step comes further, and its key may stand for minus infinity.
+            // The first child is always processed, so that each step makes progress, and because its key may stand for
+            // minus infinity.
             guard !isSpent || index == first else { return (place, node.keyBytes(index)) }
             let child = node.child(index)
-            // Without long values a leaf that may stay needn't be looked at.
+            // If there are no long values, a leaf that may stay need not be read.
             let isSkipped = level == 1 && tree.pointee.longValues == 0 && !shouldMove(child)
             if !isSkipped {
                 let result = try self.node(tree, child, level: level - 1, from: resume)
@@ -93,7 +94,7 @@ struct Relocation: CompactionWork {
         return (place, nil)
     }
 
-    /// The node below the limit, or where it was.
+    /// Moves the node below the limit if it must move. Returns its record.
     private mutating func moved(
         _ tree: OpenTreePointer, _ record: ChildRecord, level: Int
     ) throws(StorageError) -> ChildRecord {
@@ -135,8 +136,8 @@ struct Relocation: CompactionWork {
         return place
     }
 
-    /// The value in a page of this transaction. A large one goes to its new place block by block, as if it were spilled
-    /// there: nothing leads there before the next checkpoint, which syncs the file first.
+    /// Copies the value to a page of this transaction. A large value goes to its new place block by block, as if it
+    /// were spilled there: nothing refers to the place before the next checkpoint, which syncs the file first.
     private func copy(_ long: LongReference) throws(StorageError) -> LongReference {
         guard long.size > Self.wholeSize else {
             let mark = writer.view.heldMark

@@ -3,14 +3,14 @@
 // every page is verified. If a branch is lost, the leaves below it are searched for in the whole file and recognised by
 // the tree number in them. Only pages that the space map has as current count, because a replaced leaf may hold entries
 // that were deleted since. If the map is lost too, such leaves go to trees of their own. Then the journal's commits are
-// replayed. Entries under a tree's own name were in that tree; missing parts are reported.
+// replayed. Entries under a tree's own name were in that tree. Missing parts are reported.
 
 package import HornbeamPages
 
 package enum Salvage {
-    /// Reads the store at `source` and writes its readable content to a new store at `target`, which appears under its
-    /// name only once it is whole and durable. Throws if there is nothing to be salvaged, or the new store can't be
-    /// written; the damaged file is never changed. `progress` gets the number of entries found so far.
+    /// Reads the store at `source` and writes its readable content to a new store at `target`, which gets its name only
+    /// once it is whole and durable. Throws if there is nothing to salvage, or if the new store can't be written. The
+    /// damaged file is never changed. `progress` gets the number of entries found so far.
     package static func run(
         from source: String, to target: String, encryption: (any StoreEncryption)? = nil,
         progress: (UInt64) -> Void = { _ in }
@@ -24,8 +24,8 @@ package enum Salvage {
         }
     }
 
-    /// Writes what it finds in the damaged file to a new store in the empty file `place`. Calls `name` once that is
-    /// whole and durable.
+    /// Writes the readable content of the damaged file to a new store in the empty file `place`. Calls `name` once that
+    /// is whole and durable.
     package static func run(
         _ file: DamagedFile, to place: any StoreFile, progress: (UInt64) -> Void = { _ in },
         name: () throws(StorageError) -> Void
@@ -72,24 +72,24 @@ package enum Salvage {
     }
 }
 
-/// A tree and the leaves that were found of it.
+/// A tree, and the leaves of it that were found.
 struct SalvagedTree {
     var number: UInt32
     var name: String
     var options = StoredOptions()
-    /// In the order of their keys, as far as the tree was whole.
+    /// In key order, where the tree was whole.
     var leaves: [UInt64] = []
-    /// The unreadable ranges, in the order of the keys.
+    /// The unreadable ranges, in key order.
     var gaps: [Gap] = []
     /// Whether the leaves may be of a former state.
     var isDoubtful = false
 
-    /// Keys that no walk came to.
+    /// A range of keys that no walk reached.
     struct Gap {
         var keys: KeyRange
         /// Number of missing entries; nil if that isn't known.
         var entries: UInt64?
-        /// Whether as many were found again.
+        /// Whether as many entries were found again.
         var isClosed = false
     }
 
@@ -102,7 +102,7 @@ struct SalvagedTree {
     var lost: [Gap] { gaps.filter { !$0.isClosed } }
     var lostEntries: UInt64 { gaps.reduce(0) { $0 &+ ($1.entries ?? 0) } }
 
-    /// The gap that contains the key. A damaged file can have as many gaps as leaves that were found again.
+    /// Returns the gap with the key. A damaged file can have as many gaps as leaves that were found again.
     func gap(of key: [UInt8]) -> Int? {
         var (low, high) = (0, gaps.count)
         while low < high {
@@ -113,7 +113,7 @@ struct SalvagedTree {
         return low > 0 && gaps[low - 1].keys.contains(key) ? low - 1 : nil
     }
 
-    /// Notes that a leaf of `entries` entries was found again whose keys begin with `key`.
+    /// Notes that a leaf with `entries` entries was found again whose first key is `key`.
     mutating func find(_ entries: UInt64, at key: [UInt8]) {
         guard let place = gap(of: key), let missing = gaps[place].entries else { return }
         gaps[place].entries = missing - min(missing, entries)
@@ -123,7 +123,8 @@ struct SalvagedTree {
     /// The name for a tree of which only the number is known.
     static func name(of number: UInt32) -> String { "recovered-\(number)" }
 
-    /// The name that the catalogue or the journal has, if a tree can have it.
+    /// Returns the name from the catalogue or the journal, if a tree can have it; otherwise a name made from the
+    /// number.
     static func name(_ bytes: [UInt8], _ number: UInt32, pageSize: Int) -> String {
         guard !bytes.isEmpty, bytes.count <= CatalogueRecord.maximumName(pageSize: pageSize),
             let name = String(validating: bytes, as: UTF8.self)
@@ -137,10 +138,10 @@ struct SalvageSearch {
     private let file: DamagedFile
     private(set) var trees: [SalvagedTree] = []
     private(set) var notes: [String] = []
-    /// Pages that the walks have come to, so that each counts once.
+    /// Pages that the walks have reached, so that each counts once.
     private var visited: Set<UInt64> = []
     private var isCatalogueWhole = true
-    /// While orphans are added: where in `trees` a tree is, and the names that are taken.
+    /// While orphans are added: the index of each tree in `trees`, and the names that are taken.
     private var places: [Place: Int] = [:]
     private var names: Set<String> = []
 
@@ -185,7 +186,7 @@ struct SalvageSearch {
         notes.append("the catalogue is damaged: \(trees) unless they were found again")
     }
 
-    /// Current leaves of the catalogue that no walk has come to.
+    /// Current leaves of the catalogue that no walk has reached.
     private mutating func orphanedCatalogueLeaves() -> [UInt64] {
         var found: [UInt64] = []
         file.scan { (number, kind) in
@@ -231,7 +232,7 @@ struct SalvageSearch {
         trees.append(tree)
     }
 
-    /// Notes the leaves below the node, or its keys as lost.
+    /// Notes the leaves below the node. If the node can't be read, notes its keys as lost.
     private mutating func walk(_ record: ChildRecord, _ level: Int, _ keys: KeyRange, _ tree: inout SalvagedTree) {
         let kind = level == 0 ? PageKind.leaf : PageKind.branch
         guard level < NodeLayout.maximumLevels, !visited.contains(PagePointer.number(record.page)),
@@ -278,7 +279,7 @@ struct SalvageSearch {
 
     // MARK: Orphans
 
-    /// A leaf that no walk has come to.
+    /// A leaf that no walk has reached.
     private struct Orphan {
         var page: UInt64
         var tree: UInt32
@@ -288,8 +289,8 @@ struct SalvageSearch {
         var isCurrent: Bool
     }
 
-    /// Leaves whose parents are lost. A tree that the catalogue no longer names gets a name by its number; so do leaves
-    /// that may be of a former state.
+    /// Finds leaves whose parents are lost. A tree that the catalogue no longer names gets a name made from its number,
+    /// and so do leaves that may be of a former state.
     private mutating func findOrphans() {
         var orphans: [Orphan] = []
         file.scan { (pointer, kind) in
@@ -319,7 +320,7 @@ struct SalvageSearch {
         }
     }
 
-    /// Whether there is room for the leaf in what the walks found.
+    /// Whether the walks found a gap for the leaf.
     private func isMissing(_ orphan: Orphan) -> Bool {
         guard let place = places[Place(tree: orphan.tree, isDoubtful: false)] else { return !isCatalogueWhole }
         return trees[place].gap(of: orphan.first) != nil
@@ -331,13 +332,13 @@ struct SalvageSearch {
             places[key] = trees.count
             var tree = SalvagedTree(number: orphan.tree, name: freeName(orphan.tree))
             tree.leaves = [orphan.page]
-            // Nothing else says of a tree whose name is lost that it was compressed.
+            // If a tree's name is lost, nothing else tells that it was compressed.
             if PagePointer.sectors(orphan.page) > 0 { tree.options.flags = StoredOptions.compressed }
             tree.isDoubtful = !orphan.isCurrent
             if orphan.isCurrent { tree.gaps = [SalvagedTree.Gap(keys: KeyRange())] }
             return trees.append(tree)
         }
-        // Newer ones come later, and replace what older ones say.
+        // Newer leaves come later, and replace entries of older ones.
         trees[place].leaves.append(orphan.page)
         if orphan.isCurrent { trees[place].find(orphan.entries, at: orphan.first) }
     }

@@ -7,14 +7,14 @@ package struct SalvageReport: Sendable {
     package struct Tree: Sendable {
         package var name: String
         package var found: UInt64 = 0
-        /// Ranges whose pages can't be read, and how many entries they had as far as their parents tell.
+        /// Ranges whose pages can't be read, and the number of their entries where their parents state it.
         package var lost: [KeyRange] = []
         package var lostEntries: UInt64 = 0
-        /// Keys that are there but whose long values can't be read.
+        /// Keys that were found, but whose long values can't be read.
         package var lostValues: [String] = []
-        /// The name of its reduction, if it has none now: only the program that gave it knows it.
+        /// The name of its reduction, if the new tree has none: only the program that gave the reduction has it.
         package var lostReduction: String?
-        /// Whether its entries may be older than the newest state, and its deleted ones back.
+        /// Whether its entries may be older than the newest state, and deleted ones may be back.
         package var isDoubtful = false
 
         package init(name: String) { self.name = name }
@@ -32,7 +32,7 @@ package struct SalvageReport: Sendable {
     }
 
     package var trees: [Tree] = []
-    /// Commits since the last checkpoint that the journal gave back.
+    /// Number of commits since the last checkpoint that the journal had.
     package var commits: UInt64 = 0
     /// Remarks on the file as a whole.
     package var notes: [String] = []

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what a salvage found to its new store: entries of leaves, the values they refer to, and the journal's
-// operations on top. In transactions of a bounded size; the store has no name before all is done.
+// Writes the results of a salvage to its new store: entries of leaves, their long values, and then the journal's
+// operations. Uses transactions of a bounded size; the store has no name before all is done.
 
 import HornbeamPages
 
@@ -10,7 +10,7 @@ struct SalvageWriter {
     private var report = SalvageReport()
     /// The report of each tree, by name.
     private var entries: [String: SalvageReport.Tree] = [:]
-    /// By their numbers in the damaged store; trees that may be outdated are not among them.
+    /// Names by the number in the damaged store. Trees that may be outdated are not among them.
     private var trees: [UInt32: String] = [:]
     /// Number of the journal's operations that could not be replayed, and the first reason.
     private var refused: (operations: UInt64, reason: StorageError)?
@@ -49,8 +49,7 @@ struct SalvageWriter {
         change(&entries[name, default: SalvageReport.Tree(name: name)])
     }
 
-    /// Makes a tree with all that can be kept of its options: of a reduction that is not built in only the name is
-    /// known.
+    /// Makes a tree with all its options that can be kept: of a reduction that is not built in only the name is known.
     private mutating func create(_ name: String, _ options: StoredOptions) throws(StorageError) -> TreeID {
         if let tree = try transaction.tree(name) { return tree }
         let kept = options.keptReduction
@@ -64,7 +63,7 @@ struct SalvageWriter {
         return tree
     }
 
-    /// The keys of values that can't be read.
+    /// Adds the entries of a leaf. Returns the keys of values that can't be read.
     private mutating func addLeaf(_ bytes: Bytes, to tree: TreeID) throws(StorageError) -> [String] {
         guard let base = bytes.baseAddress else { return [] }
         let leaf = NodeView(base, size: bytes.count)
@@ -122,7 +121,7 @@ struct SalvageWriter {
         report.commits += 1
     }
 
-    /// Continues after an error that is the operation's, not the new store's.
+    /// Continues after an error that comes from the operation, not from the new store.
     private mutating func refuse(_ error: StorageError) throws(StorageError) {
         switch error {
         case .corrupt, .invalid, .tooLarge: refused = ((refused?.operations ?? 0) + 1, refused?.reason ?? error)
@@ -148,7 +147,8 @@ struct SalvageWriter {
         }
     }
 
-    /// The tree of a number in the damaged store; one of which nothing else was found gets a name by it.
+    /// Returns the tree with a number in the damaged store. If nothing else of it was found, it gets a name made from
+    /// that.
     private mutating func tree(_ number: UInt32) throws(StorageError) -> TreeID {
         let known = trees[number]
         var name = known ?? SalvagedTree.name(of: number)
@@ -163,7 +163,7 @@ struct SalvageWriter {
 
     // MARK: The end
 
-    /// Commits, and counts what is there now.
+    /// Commits, and counts the entries that are there now.
     mutating func finish() throws(StorageError) -> SalvageReport {
         report.trees = entries.values.sorted { $0.name < $1.name }
         for place in report.trees.indices {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verifies a snapshot as a whole: every page again from its bytes, and properties that no page shows alone: order
-// across nodes, the separators' bounds, counts, births, that no page is reached twice and that space is accounted for.
-// Continues after a problem if possible, and never trusts unverified bytes.
+// across nodes, the separators' bounds, counts, births, that no page is reached twice and that all space is accounted
+// for. Continues after a problem if possible, and never trusts unverified bytes.
 
 package import HornbeamPages
 
@@ -20,7 +20,8 @@ struct TreeCheck {
     private var branchStamp: NodeStamp
 
     private let reductions: Reductions
-    /// The fold of the walked tree; nil also if the program doesn't know it: then its values can't be checked.
+    /// The fold of the walked tree. Nil if it has no reduction, or if the program doesn't know it and can't check its
+    /// values.
     private var fold: ReductionFold?
 
     /// A check of `view`, with the account of its space.
@@ -33,14 +34,14 @@ struct TreeCheck {
         branchStamp = leafStamp
     }
 
-    /// Fills `problems`.
+    /// Runs the check and fills `problems`.
     mutating func run() {
         let root = view.root
         let top = TreeRoot(page: root.page, birth: root.birth, count: root.count, level: Int(root.level))
         var records: [(name: [UInt8], value: [UInt8])] = []
         walk("catalogue", top, longValues: 0) { (leaf, index) in
             let cell = leaf.cell(index)
-            // Records are never so long: a long value is reported as a record without bytes.
+            // Records are never that long: a long value is reported as a record without bytes.
             records.append((leaf.keyBytes(index), cell.isLong ? [] : Array(cell.valueBytes)))
         }
         for record in records { checkTree(record.name, record.value, nextTree: root.nextTree) }
@@ -99,7 +100,7 @@ struct TreeCheck {
         }
     }
 
-    /// `bounds` is what the separators above the node say of its keys.
+    /// Checks a node and all below it. `bounds`: the range that the separators above give its keys.
     private mutating func node(
         _ record: ChildRecord, level: Int, bounds: KeyRange, each: (NodeView, Int) -> Void
     ) {
@@ -142,7 +143,7 @@ struct TreeCheck {
         }
     }
 
-    /// Whether the branch's reduced value of a child, which has been looked at, is what the child comes to.
+    /// Checks a branch's reduced value of a child that was checked before.
     private mutating func checkReduction(
         _ node: NodeView, _ index: Int, _ page: UInt64, level: Int, _ keys: KeyRange
     ) {
@@ -150,7 +151,7 @@ struct TreeCheck {
         do throws(StorageError) {
             let right = try fold.value(of: node.child(index), level: level - 1)
             let stored = Bytes(start: node.cell(index).value + NodeLayout.childSize, count: right.count)
-            // A value by a program without the reduction is no damage.
+            // A missing value, from a program without the reduction, is no damage.
             if fold.reduction.isOptional, ReducedState(stored) == .unknown { return }
             if !stored.elementsEqual(right) {
                 problem(page, "the reduced value of entry \(index) is not what the entries below it come to", keys)
@@ -160,7 +161,7 @@ struct TreeCheck {
         }
     }
 
-    /// Notes a page as reached; false, and a problem, if it was before, or if it should not be in use.
+    /// Notes a page as reached. If it was reached before, or should not be in use, reports a problem and returns false.
     private mutating func take(_ page: UInt64, _ sectors: UInt32, _ keys: KeyRange) -> Bool {
         guard let reason = account.add(page, sectors: sectors) else { return true }
         problem(page, reason, keys)
@@ -195,8 +196,8 @@ struct TreeCheck {
 }
 
 extension TreeStore {
-    /// Verifies everything; calls `report` for each problem. True if there was none. Reads every page, of the state
-    /// that is the newest when it begins; commits go on beside it.
+    /// Verifies every page of the newest state when it begins, and calls `report` for each problem. Returns true if
+    /// there was none. Commits go on beside it.
     package func check(report: (String) -> Void) throws(StorageError) -> Bool {
         let (view, account, problems) = try pages.beginCheck()
         defer { pages.endRead(view) }

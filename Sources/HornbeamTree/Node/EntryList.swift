@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of one or two nodes as a list of references, edited, measured and written out as new nodes: how nodes are
-// rebuilt, split and merged. References point into page copies or the caller's memory and never into the page that is
-// being written.
+// The entries of one or two nodes as a list of references, which is edited, measured and written out as new nodes.
+// Nodes are rebuilt, split and merged with it. References point into page copies or the caller's memory, never into the
+// page that is being written.
 
 import Glibc
 import HornbeamPages
@@ -34,7 +34,7 @@ struct EntryReference {
 
     var keySize: Int { prefixSize &+ suffixSize }
 
-    /// How many bytes the two keys have in common at their start.
+    /// The number of bytes that both keys have in common at their start.
     func commonPrefix(_ other: EntryReference) -> Int {
         let size = min(keySize, other.keySize)
         var done = 0
@@ -66,7 +66,7 @@ struct EntryReference {
         }
     }
 
-    /// The key's bytes from `offset` to the end of that part; not empty as long as `offset` < key size.
+    /// The key's bytes from `offset` to the end of the part that has it. Not empty if `offset` is below the key's size.
     private func rest(from offset: Int) -> Bytes {
         offset < prefixSize
             ? Bytes(start: prefix + offset, count: prefixSize - offset)
@@ -74,7 +74,7 @@ struct EntryReference {
     }
 }
 
-/// A list of entries in memory of the write transaction's, and the kind of node they are for.
+/// A list of entries in memory of the write transaction, and the kind of node they are for.
 struct EntryList {
     private let storage: UnsafeMutablePointer<EntryReference>
     private let capacity: Int
@@ -83,7 +83,7 @@ struct EntryList {
     /// The stamp of the nodes that the entries are written to.
     let stamp: NodeStamp
 
-    /// Entries that two nodes can hold, and one more that makes one split.
+    /// Number of entries that two nodes can hold, and one more, which makes a node split.
     static func capacity(pageSize: Int) -> Int {
         2 * (NodeLayout.capacity(pageSize: pageSize) / (NodeLayout.entryOverhead + NodeLayout.cellHeader) + 2)
     }
@@ -101,7 +101,7 @@ struct EntryList {
     mutating func append(_ node: NodeView, _ range: Range<Int>) {
         precondition(hasRoom(for: range.count), "a node holds more entries than can fit in one")
         for index in range {
-            // A branch's first entry has an empty key and no part in the prefix.
+            // A branch's first entry has an empty key, which doesn't include the prefix.
             storage[count] = EntryReference(node, index, hasPrefix: !(isBranch && index == 0))
             count += 1
         }
@@ -110,7 +110,7 @@ struct EntryList {
     /// Whether `more` entries fit.
     func hasRoom(for more: Int) -> Bool { count + more <= capacity }
 
-    /// Inserts an entry of the caller's.
+    /// Inserts an entry whose key and value are in the caller's memory.
     mutating func insert(at index: Int, key: Bytes, value: CellValue) {
         precondition(count < capacity && !key.isEmpty, "an entry too many, or one without a key")
         guard let start = key.baseAddress else { return }
@@ -122,7 +122,7 @@ struct EntryList {
 
     mutating func setValue(at index: Int, _ value: CellValue) { storage[index].value = value }
 
-    /// Gives the entry the key of another, as a branch's first entry needs when it comes to stand behind others.
+    /// Gives the entry the key of another. A branch's first entry needs that when it comes after other entries.
     mutating func setKey(at index: Int, of other: EntryReference) {
         let value = storage[index].value
         storage[index] = other
@@ -136,7 +136,7 @@ struct EntryList {
         return storage[first].commonPrefix(storage[range.upperBound - 1])
     }
 
-    /// The size of these entries in a node's capacity.
+    /// The size that these entries take of a node's capacity.
     func nodeSize(_ range: Range<Int>) -> Int {
         let prefix = prefixSize(range)
         var size = prefix + stamp.reserve
@@ -147,7 +147,7 @@ struct EntryList {
         return size
     }
 
-    /// Writes a node of these entries; they fit. The page header stays.
+    /// Writes a node of these entries, which must fit. The page header stays.
     func write(_ range: Range<Int>, to base: UnsafeMutableRawPointer, size: Int) {
         let prefix = prefixSize(range)
         let slots = NodeLayout.heads + NodeLayout.headSize * range.count
@@ -177,7 +177,7 @@ struct EntryList {
     }
 
     /// The index at which to cut the list in two nodes: near the middle of its bytes, so that both parts fit. Nil if
-    /// there is no such cut, which the limits on keys and values rule out.
+    /// there is no such cut, but the limits on keys and values rule that out.
     func splitIndex(capacity: Int) -> Int? {
         var total = 0
         for index in 0..<count { total += weight(index) }
@@ -198,8 +198,8 @@ struct EntryList {
         cut > 0 && cut < count && nodeSize(0..<cut) <= capacity && nodeSize(cut..<count) <= capacity
     }
 
-    /// Writes the shortest key that separates the entries before `cut` from those after it; its size. In a branch it
-    /// is the key that moves up.
+    /// Writes the shortest key that separates the entries before `cut` from those after it. Returns its size. In a
+    /// branch it is the key that moves up.
     func separator(at cut: Int, to target: UnsafeMutableRawPointer) -> Int {
         let right = storage[cut]
         let size = separatorSize(at: cut)

@@ -30,15 +30,15 @@ extension UnsafeMutableRawPointer {
     func write64(_ value: UInt64, _ offset: Int) {
         storeBytes(of: value.littleEndian, toByteOffset: offset, as: UInt64.self)
     }
-    /// Copies `bytes` here; the ranges must not overlap.
+    /// Copies `bytes` to this address. The ranges must not overlap.
     @inline(__always)
     func copy(_ bytes: UnsafeRawBufferPointer) {
         if let source = bytes.baseAddress { copyMemory(from: source, byteCount: bytes.count) }
     }
 }
 
-/// The head of a key's rest: its first four bytes as a big-endian integer, zero padded. Heads order as their keys do,
-/// except that equal heads say nothing.
+/// The head of a key's rest: its first four bytes as a big-endian integer, zero padded. Heads have the order of their
+/// keys, but equal heads don't mean equal keys.
 @inline(__always)
 func keyHead(_ start: UnsafeRawPointer, _ size: Int) -> UInt32 {
     if size >= 4 { return UInt32(bigEndian: start.loadUnaligned(as: UInt32.self)) }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changing a node in place: one entry in, out or replaced. Never moves the prefix (that is a rebuild: `EntryList`), and
-// never checks whether something fits: callers ask `fits` first. Keeps these true between calls:
-//   heap size = prefix + reserve + cells + dead, and arrays and heap do not meet.
+// Changing a node in place: inserting, removing or replacing one entry. Never moves the prefix (that is a rebuild:
+// `EntryList`), and never checks whether something fits: callers must ask `fits` first. Keeps this true between calls:
+//   heap size = prefix + reserve + cells + dead, and arrays and heap do not overlap.
 
 import Glibc
 import HornbeamPages
 
-/// A value as a cell holds it: the bytes themselves, or a long value's reference.
+/// The content of a cell's value: the bytes themselves, or a long value's reference.
 struct CellValue {
     var bytes: Bytes
     var isLong: Bool
@@ -14,12 +14,12 @@ struct CellValue {
     @inline(__always) var sizeField: Int { isLong ? Int(NodeLayout.longMark) : bytes.count }
 }
 
-/// How an entry can come into a node.
+/// The ways in which an entry can fit in a node.
 enum Fit {
     case asIs
-    /// Once dead bytes are squeezed out.
+    /// After dead bytes are removed.
     case compacted
-    /// Only by a rebuild or a split.
+    /// Only after a rebuild or a split.
     case no
 }
 
@@ -34,13 +34,13 @@ struct NodeEditor {
         self.size = size
     }
 
-    /// A leaf as large as its header says.
+    /// A leaf with the size that its header states.
     @inline(__always)
     init(leaf base: UnsafeMutableRawPointer) {
         self.init(base, size: NodeView(leaf: UnsafeRawPointer(base)).size)
     }
 
-    /// Bytes for entries and prefix.
+    /// Number of bytes for entries and prefix.
     var capacity: Int { NodeLayout.capacity(pageSize: size) }
 
     @inline(__always) var view: NodeView { NodeView(UnsafeRawPointer(base), size: size) }
@@ -56,7 +56,7 @@ struct NodeEditor {
         return start.order(other, prefix.count) == 0
     }
 
-    /// Whether an entry with this whole key fits; `freed` bytes of the heap would go for it.
+    /// Whether an entry with this whole key fits, if it replaces `freed` bytes of the heap.
     @inline(__always)
     func fits(keySize: Int, valueSize: Int, freed: Int = 0) -> Fit {
         let view = view
@@ -66,7 +66,7 @@ struct NodeEditor {
         return needed <= view.freeSize &+ view.deadSize &+ freed ? .compacted : .no
     }
 
-    /// Inserts an entry before `index`. The key shares the prefix and the cell fits as is.
+    /// Inserts an entry before `index`. The key must share the prefix, and the cell must fit as it is.
     @inline(__always)
     func insert(at index: Int, key: Bytes, value: CellValue) {
         let view = view
@@ -74,7 +74,7 @@ struct NodeEditor {
         let rest = Bytes(rebasing: key[view.prefixSize...])
         let slot = addCell(suffix: rest, value: value)
         let slots = NodeLayout.heads &+ NodeLayout.headSize &* count
-        // The slots move by a head's size, those from `index` on by a slot's more: the last first.
+        // The slots move by a head's size, those from `index` on also by a slot's. The last ones move first.
         memmove(
             base + (slots &+ NodeLayout.headSize &+ NodeLayout.slotSize &* (index &+ 1)),
             base + (slots &+ NodeLayout.slotSize &* index), NodeLayout.slotSize &* (count &- index))
@@ -86,7 +86,7 @@ struct NodeEditor {
         base.write16(count &+ 1, NodeLayout.count)
     }
 
-    /// Takes the entry out.
+    /// Removes the entry.
     func remove(at index: Int) { remove(index..<index + 1) }
 
     /// Removes adjacent entries.
@@ -107,7 +107,7 @@ struct NodeEditor {
         base.write16(count &- removed, NodeLayout.count)
     }
 
-    /// Gives the entry another value, where the old one is if it isn't larger. It fits (`fits`, the old cell freed).
+    /// Gives the entry another value, in place if it isn't larger. It must fit (`fits`, with the old cell freed).
     func replace(at index: Int, value: CellValue, scratch: UnsafeMutableRawPointer) {
         let cell = view.cell(index)
         let old = cell.valueSize
@@ -126,7 +126,7 @@ struct NodeEditor {
             base.write16(slot, slotPlace)
             return
         }
-        // The old cell is needed for its suffix until the new one is written: compact around it, from the copy.
+        // The old cell's suffix is needed until the new cell is written, so the suffix is taken from the copy.
         compact(scratch: scratch, leavingOut: index)
         let copy = NodeView(UnsafeRawPointer(scratch), size: size)
         let bytes = inCopy(value.bytes, scratch)
@@ -135,8 +135,8 @@ struct NodeEditor {
         base.write16(slot, slotPlace)
     }
 
-    /// Where `bytes` are in the copy of this node if they are in the node: a caller may put bytes that it has just read
-    /// here.
+    /// Returns the address of `bytes` in the copy of this node if they are in the node: the caller may put bytes that
+    /// it has just read here.
     func inCopy(_ bytes: Bytes, _ copy: UnsafeMutableRawPointer) -> Bytes {
         guard let start = bytes.baseAddress, bytes.count > 0 else { return bytes }
         let distance = start - UnsafeRawPointer(base)
@@ -144,7 +144,7 @@ struct NodeEditor {
         return Bytes(start: UnsafeRawPointer(copy) + distance, count: bytes.count)
     }
 
-    /// Squeezes the dead bytes out. `scratch` is a page's worth of memory and holds the node as it was afterwards.
+    /// Removes the dead bytes. `scratch` is memory of a page's size, and has the former node afterwards.
     func compact(scratch: UnsafeMutableRawPointer, leavingOut skipped: Int? = nil) {
         scratch.copyMemory(from: base, byteCount: size)
         let old = NodeView(UnsafeRawPointer(scratch), size: size)
@@ -160,39 +160,39 @@ struct NodeEditor {
         base.write16(0, NodeLayout.deadSize)
     }
 
-    /// Overwrites a branch's child record; its reduced value, if the tree has any, is stale then.
+    /// Overwrites a branch's child record. Its reduced value, if the tree has any, is stale then.
     @inline(__always)
     func setChild(_ index: Int, _ record: ChildRecord) {
         record.write(to: childPlace(index), isStale: view.stamp.reductionSize > 0)
     }
 
-    /// The child's reduced value must be computed before it is used.
+    /// Notes that the child's reduced value must be computed before it is used.
     func markStale(_ index: Int) {
         let place = childPlace(index)
         place.write64(UnsafeRawPointer(place).read64(16) | ChildRecord.staleBit, 16)
     }
 
-    /// Sets a branch's reference to a child; the record's count and reduced value stay.
+    /// Changes a branch's reference to a child. The record's count and reduced value stay.
     func moveChild(_ index: Int, to page: UInt64, birth: UInt64) {
         let place = childPlace(index)
         place.write64(page, 0)
         place.write64(birth, 8)
     }
 
-    /// Writes a value of the same size over an entry's.
+    /// Writes another value of equal size over an entry's value.
     func overwriteValue(_ index: Int, _ write: (UnsafeMutableRawPointer) -> Void) { write(childPlace(index)) }
 
     /// Overwrites a leaf's reference to a long value.
     func setLongReference(_ index: Int, _ reference: LongReference) { reference.write(to: childPlace(index)) }
 
-    /// Adds to a branch's count of entries below a child; wraps on numbers that only damage can make.
+    /// Adds to a branch's count of the entries below a child. Wraps on numbers that only damage can cause.
     @inline(__always)
     func addToChild(_ index: Int, _ difference: Int64) {
         let place = childPlace(index)
         place.write64(UnsafeRawPointer(place).read64(16) &+ UInt64(bitPattern: difference), 16)
     }
 
-    /// Makes a branch's first entry stand for minus infinity, after the one before it went.
+    /// Makes a branch's first entry stand for minus infinity, after the entry before it was removed.
     func emptyFirstKey() {
         let view = view
         guard view.count > 0 else { return }
@@ -210,7 +210,7 @@ struct NodeEditor {
         return base + (slot &+ NodeLayout.cellHeader &+ view.base.read16(slot))
     }
 
-    /// Writes a cell at the heap's low end; its offset.
+    /// Writes a cell at the heap's low end. Returns its offset.
     @inline(__always)
     private func addCell(suffix: Bytes, value: CellValue) -> Int {
         let cellSize = NodeLayout.cellHeader &+ suffix.count &+ value.bytes.count
@@ -224,7 +224,7 @@ struct NodeEditor {
         return size &- heapSize
     }
 
-    /// Gives a cell's bytes back: to the free space if it is the lowest, else to the dead ones.
+    /// Gives a cell's bytes back: to the free space if it is the lowest cell, otherwise to the dead bytes.
     private func bury(_ slot: Int) {
         let view = view
         let cellSize = CellView(UnsafeRawPointer(base) + slot).size

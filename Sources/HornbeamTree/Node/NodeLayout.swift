@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of a node: offsets, sizes and limits, no logic. Leaves and branches share one layout.
-// `Docs/file-format.md` and the files of users depend on it: a number here never changes within a format version.
+// The layout of a node: offsets, sizes and limits, no logic. Leaves and branches have one layout. `Docs/file-format.md`
+// and the files of users depend on it: a number here never changes within a format version.
 //
 //      0 ┌──────────────────────────────┐
 //        │ page header (HornbeamPages)  │
@@ -30,7 +30,7 @@ enum NodeLayout {
     static let prefixSize = 26
     static let heapSize = 28
     static let deadSize = 30
-    /// Eight bytes that say whose node it is: `NodeStamp`.
+    /// Eight bytes that identify the node's tree: `NodeStamp`.
     static let stamp = 32
     static let heads = 40
 
@@ -41,7 +41,7 @@ enum NodeLayout {
 
     static let cellHeader = 4
     static let cellValueSize = 2
-    /// In place of a value's size: the value is a `LongReference`.
+    /// Stands in place of a value's size: the value is a `LongReference`.
     static let longMark: UInt16 = 0xFFFF
     /// Size of a long value's reference.
     static let referenceSize = 24
@@ -50,20 +50,20 @@ enum NodeLayout {
     /// Largest reduced value.
     static let maximumReduction = 256
 
-    /// Trees are lower than this; a file that claims more is damaged.
+    /// The number of levels of a tree is below this. A file that claims more is damaged.
     static let maximumLevels = 24
 
     /// Size of the reserve of an encrypted store's nodes.
     static let reserve = 36
 
-    /// Longest key of a store with pages of this size, so that a node always holds three entries.
+    /// Longest key of a store with pages of this size. It lets any node hold three entries.
     static func maximumKey(pageSize: Int) -> Int { min(longestKey, pageSize / 4) }
     /// Size of the longest key in any node.
     static let longestKey = 2048
     /// Size that arrays and heap share.
     static func capacity(pageSize: Int) -> Int { pageSize - heads }
-    /// An entry whose key, value and cell header need more keeps its value in a page of its own.
+    /// An entry with more bytes of key, value and cell header than this keeps its value in a page of its own.
     static func inlineLimit(pageSize: Int) -> Int { capacity(pageSize: pageSize) / 4 }
-    /// Longest value: its size is 32 bits wide wherever it is written down.
+    /// Longest value: its size is 32 bits wide wherever it is stored.
     static let maximumValue = Int(UInt32.max)
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding a key in a node: the prefix once, then a branch-free binary search over the key heads, then whole suffixes
-// among equal heads only (usually one). Touches the header, a few lines of heads, one slot and one cell.
+// Finding a key in a node: compares the prefix once, then does a branch-free binary search over the key heads, then
+// compares whole suffixes among equal heads only (usually one). Reads the header, a few lines of heads, one slot and
+// one cell.
 
 import HornbeamPages
 
 extension NodeView {
-    /// The first entry of a leaf whose key is not less than `key`, and whether it is equal.
+    /// The first entry of a leaf whose key is not less than `key`, and whether the keys are equal.
     @inline(__always)
     func find(_ key: Bytes) -> (index: Int, found: Bool) { search(key, first: 0) }
 
-    /// `find` in a leaf whose cells are not decoded yet: `load` decodes a range of bytes of the page before they are
-    /// read. If it can't, the result is that the key isn't here.
+    /// Searches like `find` in a leaf whose cells are not decoded yet: `load` decodes a range of bytes of the page
+    /// before they are read. If it can't, the result is that the key isn't here.
     func find(_ key: Bytes, loading load: (Range<Int>) -> Bool) -> (index: Int, found: Bool) {
         guard let start = key.baseAddress, key.count >= prefixSize,
             prefixSize == 0 || start.order(base + (size &- prefixSize), prefixSize) == 0
@@ -29,7 +30,7 @@ extension NodeView {
         return start..<start &+ cell(index).size
     }
 
-    /// The child of a branch whose range holds `key`.
+    /// The child of a branch whose range has `key`.
     @inline(__always)
     func childIndex(_ key: Bytes) -> Int {
         let (index, found) = search(key, first: 1)
@@ -72,12 +73,12 @@ extension NodeView {
         return low
     }
 
-    /// Several entries share the head: compares whole suffixes.
+    /// Compares whole suffixes, because several entries have this head.
     private func searchEqualHeads(_ rest: Bytes, head wanted: UInt32, from first: Int) -> (index: Int, found: Bool) {
         searchEqualHeads(head: wanted, from: first) { compare($0, rest) }
     }
 
-    /// Searches among entries that share the head, with any comparison of an entry with what is looked for.
+    /// Searches among entries that have this head, with any comparison of an entry with the wanted key.
     @inline(__always)
     private func searchEqualHeads(
         head wanted: UInt32, from first: Int, _ compare: (Int) -> Int
@@ -99,8 +100,8 @@ extension NodeView {
 
     // MARK: Keys of eight bytes
 
-    // Given as the numbers that they are big-endian, for speed alone: row ids, which have nearly all their bytes in
-    // common, take a half of the instructions.
+    // The keys are given as the big-endian numbers that they are. Only for speed: for row ids, which have nearly all
+    // their bytes in common, this halves the instructions.
 
     @inline(__always)
     func find(number: UInt64) -> (index: Int, found: Bool) { search(number, first: 0) }
@@ -111,7 +112,7 @@ extension NodeView {
         return found ? index : index &- 1
     }
 
-    /// As the search for the bytes.
+    /// As the search for bytes.
     @inline(__always)
     private func search(_ number: UInt64, first: Int) -> (index: Int, found: Bool) {
         switch rest(of: number, first: first) {
@@ -122,15 +123,15 @@ extension NodeView {
         }
     }
 
-    /// The index where the entry of that number would be, by the key heads alone: no cell, which may be far away, is
-    /// read. `find(number:from:)` continues there.
+    /// The index of the entry of that number by the key heads alone: reads no cell, which may be far away.
+    /// `find(number:from:)` continues from there.
     @inline(__always)
     func place(number: UInt64) -> Int {
         guard case .rest(let rest, _) = rest(of: number, first: 0) else { return 0 }
         return firstHead(UInt32(truncatingIfNeeded: rest &>> 32), from: 0, to: count)
     }
 
-    /// `find(number:)`, with what `place(number:)` has said.
+    /// `find(number:)`, given the result of `place(number:)`.
     @inline(__always)
     func find(number: UInt64, from place: Int) -> (index: Int, found: Bool) {
         guard case .rest(let rest, let size) = rest(of: number, first: 0) else { return search(number, first: 0) }
@@ -152,7 +153,7 @@ extension NodeView {
         let prefixSize = prefixSize
         if prefixSize == 0 { return .rest(number, 8) }
         guard prefixSize < 8 else { return .whole }
-        // It ends where the page does, and stands in its last eight bytes.
+        // The prefix is at the page's end, within its last eight bytes.
         let bits = UInt64(truncatingIfNeeded: prefixSize &* 8)
         let last = UInt64(bigEndian: (base + (size &- 8)).loadUnaligned(as: UInt64.self))
         let prefix = last & (1 &<< bits &- 1)
@@ -161,7 +162,7 @@ extension NodeView {
         return .rest(number &<< bits, 8 &- prefixSize)
     }
 
-    /// Searches from the first entry on whose head is not less.
+    /// Searches from `low` on, the first entry whose head is not less.
     @inline(__always)
     private func search(_ rest: UInt64, _ size: Int, from low: Int) -> (index: Int, found: Bool) {
         let count = count
@@ -174,16 +175,16 @@ extension NodeView {
         return searchEqualHeads(rest, size, head: wanted, from: low)
     }
 
-    /// Several entries share the head: compares whole suffixes.
+    /// Compares whole suffixes, because several entries have this head.
     private func searchEqualHeads(
         _ rest: UInt64, _ size: Int, head wanted: UInt32, from first: Int
     ) -> (index: Int, found: Bool) {
         searchEqualHeads(head: wanted, from: first) { compare($0, rest, size) }
     }
 
-    /// The entry's suffix against the first `size` bytes of `rest`, behind which there are zeros. Its first eight
-    /// bytes, or all with zeros behind them, are compared as numbers: where these are equal the shorter one begins the
-    /// longer one.
+    /// Compares the entry's suffix with the first `size` bytes of `rest`, which is padded with zeros. Its first eight
+    /// bytes, or all with zeros after them, are compared as numbers. If these are equal, the shorter key is a prefix of
+    /// the longer one.
     @inline(__always)
     private func compare(_ index: Int, _ rest: UInt64, _ size: Int) -> Int {
         let suffix = cell(index).suffix

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Identifies the tree of a node: eight bytes of its header that the writer compares with those of the tree it changes,
-// in one load from a line that it reads anyway.
+// Identifies the tree of a node: eight bytes of its header. The writer compares them with those of the tree that it
+// changes, with one load from a cache line that it reads anyway.
 
-/// Tree number u32 · size of a reduced value u16 · reserve u16, as one little-endian integer. The reserve is a number
+/// Tree number u32 · size of a reduced value u16 · reserve u16, as one little-endian integer. The reserve is the number
 /// of zero bytes before the common prefix that hold no entry: 0, or 36 in an encrypted store (`PageSeal`).
 struct NodeStamp: Equatable {
     let rawValue: UInt64
@@ -10,7 +10,7 @@ struct NodeStamp: Equatable {
     @inline(__always)
     init(rawValue: UInt64) { self.rawValue = rawValue }
 
-    /// Leaves hold no reduced values: a tree's leaves have one stamp and its branches another if it has a reduction.
+    /// Leaves hold no reduced values, so in a tree with a reduction leaves and branches have different stamps.
     init(tree: UInt32, reductionSize: Int, reserve: Int) {
         rawValue = UInt64(tree) | UInt64(reductionSize) << 32 | UInt64(reserve) << 48
     }

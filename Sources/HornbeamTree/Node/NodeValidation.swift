@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a page's bytes are a node that every reader and editor may trust. Called once for each page before anything
-// else looks at its content; must itself survive any bytes at all: no offset is used before it is checked.
+// Tests whether a page's bytes are a node that every reader and editor may trust. Called once for each page before any
+// other code reads its content. It must cope with any bytes: no offset is used before it is checked.
 
 import Glibc
 package import HornbeamPages
 
 package enum NodeValidation {
-    /// Returns the fault of `page`, or nil if it is a well-formed node of that kind. Checks the page alone. `check`
+    /// Returns the fault of `page`, or nil if it is a well-formed node of that kind. Checks the page alone; `check`
     /// tests whether it fits its parent and siblings.
     package static func problem(_ page: Bytes, kind: PageKind) -> String? {
         guard let base = page.baseAddress, page.count >= 4096, page.count <= 65536 else {
@@ -38,7 +38,7 @@ private struct NodeExamination {
     }
 
     /// Whether a byte of the heap belongs to two cells: an editor that changes one would overwrite the other's sizes.
-    /// Uses one bit for each byte of the page; the cells are known to be inside it.
+    /// Uses one bit for each byte of the page. The cells must be known to be inside it.
     private func cellsOverlap() -> Bool {
         withUnsafeTemporaryAllocation(of: UInt64.self, capacity: node.size / 64) { taken in
             taken.initialize(repeating: 0)
@@ -121,14 +121,15 @@ private struct NodeExamination {
         return nil
     }
 
-    /// No page is older than the pages it refers to, because a page is never written without its ancestors.
+    /// The node's birth. No page is older than the pages it refers to, because a page is never written without its
+    /// ancestors.
     private var birth: UInt64 { node.base.read64(PageLayout.birth) }
 
     private func orderProblem(_ index: Int) -> String? {
         let suffix = node.cell(index).suffix
         let head = suffix.baseAddress.map { keyHead($0, suffix.count) } ?? 0
         guard node.head(index) == head else { return "entry \(index) has the wrong key head" }
-        // The first entry of a branch precedes all others, whatever they are.
+        // The first entry of a branch is before all others, whatever they are.
         guard index > (isBranch ? 1 : 0) else { return nil }
         guard node.cell(index - 1).suffix.order(suffix) < 0 else { return "entry \(index) is out of order" }
         return nil

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a node: its arrays, cells and child records. Trusts the page: a view is made of a `PageView`'s page, which
-// `NodeValidation` has accepted. Never writes.
+// Reading a node: its arrays, cells and child records. Trusts the page: a view is made of a page from a `PageView`,
+// which `NodeValidation` has accepted. Never writes.
 
 import HornbeamPages
 
-/// A node's bytes, read. Lives as long as they do.
+/// A node's bytes, for reading. Valid as long as they are.
 struct NodeView {
     let base: UnsafeRawPointer
     /// The page's size.
@@ -16,7 +16,7 @@ struct NodeView {
         self.size = size
     }
 
-    /// A leaf as large as its header says, which the leaves of compressed trees decide for themselves.
+    /// A leaf with the size that its header states. Leaves of compressed trees have sizes of their own.
     @inline(__always)
     init(leaf base: UnsafeRawPointer) {
         self.init(base, size: Int(base.read32(PageLayout.sectors)) &* FileFormat.sectorSize)
@@ -27,7 +27,7 @@ struct NodeView {
     @inline(__always) var prefixSize: Int { base.read16(NodeLayout.prefixSize) }
     /// Bytes from the page's end down to the lowest cell, the prefix included.
     @inline(__always) var heapSize: Int { base.read16(NodeLayout.heapSize) }
-    /// Bytes of the heap that belong to no cell.
+    /// Number of bytes of the heap that belong to no cell.
     @inline(__always) var deadSize: Int { base.read16(NodeLayout.deadSize) }
     @inline(__always) var prefix: Bytes { Bytes(start: base + (size &- prefixSize), count: prefixSize) }
 
@@ -54,8 +54,8 @@ struct NodeView {
     @inline(__always)
     func child(_ index: Int) -> ChildRecord { ChildRecord(cell(index).value) }
 
-    /// By a branch's counts: the child with the entry before which there are `index` below this branch, and then how
-    /// many there are before it in the child; the last child if the counts don't reach that far.
+    /// Finds by a branch's counts the child with the entry at `index`, and sets `index` to the entry's index within
+    /// that child. Returns the last child if the counts don't reach that far.
     @inline(__always)
     func childIndex(ofEntry index: inout UInt64) -> Int {
         var place = 0
@@ -74,10 +74,10 @@ struct NodeView {
     @inline(__always) var freeSize: Int {
         size &- NodeLayout.heads &- NodeLayout.entryOverhead &* count &- heapSize
     }
-    /// Bytes in use, of the capacity.
+    /// Number of bytes in use, of the capacity.
     var usedSize: Int { NodeLayout.entryOverhead * count + heapSize - deadSize }
 
-    /// Entries below a branch. Wraps on numbers that only damage can make.
+    /// Number of entries below a branch. Wraps on numbers that only damage can cause.
     var childEntries: UInt64 {
         var sum: UInt64 = 0
         for index in 0..<count { sum &+= child(index).count }
@@ -106,12 +106,12 @@ struct CellView {
     var size: Int { NodeLayout.cellHeader + suffixSize + valueSize }
 }
 
-/// A branch's data about a child, without its reduced value, which follows.
+/// A branch's data on a child, without the reduced value that follows.
 struct ChildRecord: Equatable {
-    /// Its first sector; in the top 16 bits the sectors of a compressed page.
+    /// The child's first sector; the top 16 bits have the number of sectors of a compressed page.
     var page: UInt64
     var birth: UInt64
-    /// Entries in all leaves below.
+    /// Number of entries in all leaves below.
     var count: UInt64
 
     init(page: UInt64, birth: UInt64, count: UInt64) {
@@ -125,7 +125,7 @@ struct ChildRecord: Equatable {
         birth = bytes.read64(8)
         count = bytes.read64(16) & ~Self.staleBit
     }
-    /// `isStale`: the reduced value behind it is not that of the child.
+    /// `isStale`: whether the reduced value after the record is not the child's.
     @inline(__always)
     func write(to bytes: UnsafeMutableRawPointer, isStale: Bool = false) {
         bytes.write64(page, 0)
@@ -133,8 +133,8 @@ struct ChildRecord: Equatable {
         bytes.write64(isStale ? count | Self.staleBit : count, 16)
     }
 
-    /// A bit of a record's count: its reduced value must be computed before it is used. Only in pages of the open
-    /// transaction; published pages never have it.
+    /// A bit of a record's count: the reduced value must be computed before it is used. Only set in pages of the open
+    /// transaction, never in published pages.
     static let staleBit: UInt64 = 1 << 63
 }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of numbers at a fixed offset in the values: sums, extremes, statistics. A value too short to hold the
-// number doesn't count, and neither does NaN.
+// Reductions of numbers at a fixed offset in the values: sums, extremes, statistics. Values too short for the number
+// don't count, and neither does NaN.
 
 import HornbeamPages
 
-/// A kind of number that the built-in reductions know, little-endian in values.
+/// A kind of number that the built-in reductions know. Little-endian in values.
 package protocol ReducedNumber: Comparable, Sendable {
-    /// Part of the reductions' names, so it never changes.
+    /// Part of the reductions' names, so it must never change.
     static var reductionName: String { get }
     static var storedSize: Int { get }
     /// The type that holds the sum: exact for integers.
     associatedtype Sum: BitwiseCopyable & Sendable & AdditiveArithmetic
     var asSum: Sum { get }
-    /// Adds two sums. It must take any two: the file may hold a sum that no values have.
+    /// Adds two sums. It must accept any two: the file may have a sum that no values have.
     static func add(_ a: Sum, _ b: Sum) -> Sum
     /// Reads a number. Returns nil if the bytes are not a number.
     static func load(_ bytes: UnsafeRawPointer) -> Self?
@@ -52,7 +52,7 @@ extension Double: ReducedNumber {
 package struct ReducedStatistics<Number: ReducedNumber>: Equatable {
     package var count: UInt64 = 0
     package var sum: Number.Sum = .zero
-    /// The least number and, below, the greatest one; nil if there is no number.
+    /// The least number and, below, the greatest one. Nil if there is no number.
     package var minimum: Number?
     package var maximum: Number?
 
@@ -66,7 +66,7 @@ package struct ReducedStatistics<Number: ReducedNumber>: Equatable {
         }
     }
 
-    // Count u64 · sum, 16 bytes · least u64 · greatest u64, the last two meaningless if the count is 0.
+    // Count u64 · sum, 16 bytes · least u64 · greatest u64; the last two are undefined if the count is 0.
     fileprivate enum Layout {
         static var sum: Int { 8 }
         static var minimum: Int { 24 }
@@ -121,7 +121,7 @@ extension Reduction {
         }
         let number = numbers.first { $0.reductionName == name[name.index(after: dot)..<at] }
         let reduction = number.flatMap { builtIn(name[..<dot], of: $0, at: offset) }
-        // Another way to write the number is another name.
+        // Another spelling of the offset is another name.
         return reduction?.name == name ? reduction : nil
     }
 
@@ -158,7 +158,7 @@ extension Reduction {
             })
     }
 
-    /// The sum of the numbers at `offset` of the values: a `Number.Sum`, 16 bytes for integers, which is exact.
+    /// The sum of the numbers at `offset` of the values: a `Number.Sum`, which has 16 bytes and is exact for integers.
     package static func sum<Number: ReducedNumber>(of: Number.Type, at offset: Int = 0) -> Reduction {
         let size = MemoryLayout<Number.Sum>.size
         return Reduction(
@@ -174,12 +174,12 @@ extension Reduction {
             })
     }
 
-    /// The least of the numbers at `offset` of the values; decode with `extreme`.
+    /// The least of the numbers at `offset` of the values. Decode it with `extreme`.
     package static func minimum<Number: ReducedNumber>(of type: Number.Type, at offset: Int = 0) -> Reduction {
         extreme("minimum", type, offset) { Swift.min($0, $1) }
     }
 
-    /// The greatest of them.
+    /// The greatest of the numbers at `offset` of the values. Decode it with `extreme`.
     package static func maximum<Number: ReducedNumber>(of type: Number.Type, at offset: Int = 0) -> Reduction {
         extreme("maximum", type, offset) { Swift.max($0, $1) }
     }
@@ -190,7 +190,7 @@ extension Reduction {
         return bytes.withUnsafeBytes { bytes in bytes.baseAddress.flatMap { Number.load($0 + 1) } }
     }
 
-    /// A byte that is 1 if there is a number, then the number.
+    /// The reduced value is a byte that is 1 if there is a number, and then the number.
     private static func extreme<Number: ReducedNumber>(
         _ name: String, _: Number.Type, _ offset: Int, _ choose: @escaping @Sendable (Number, Number) -> Number
     ) -> Reduction {

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions whose values may be absent. A branch holds a child's reduced value if the program that changed the child
-// knew the reduction and the value fits. Otherwise it holds a mark that there is none, and folding a range reads the
-// nodes below. So a tree stays right when a program changes it, or recovers it, without the code of its reduction.
+// Reductions whose values may be absent. A branch has a child's reduced value if the program that changed the child
+// knew the reduction and the value fits. Otherwise it has a mark that there is none, and folding a range reads the
+// nodes below. So a tree stays right if a program changes it, or recovers it, without the code of its reduction.
 
 import HornbeamPages
 
 /// The first byte of an optional reduced value.
 enum ReducedState: UInt8 {
-    /// There is none: a program changed the subtree without knowing the reduction.
+    /// There is no value: a program changed the subtree without knowing the reduction.
     case unknown = 0
-    /// It follows.
+    /// The value follows.
     case present = 1
-    /// There is none: it would be larger than the room for it.
+    /// There is no value: it would be too large.
     case tooLarge = 2
 
-    /// Reads bytes of any content; unknown bytes count as unknown.
+    /// Reads bytes of any content. Bytes without a known meaning count as unknown.
     init(_ reduced: Bytes) { self = reduced.first.flatMap { ReducedState(rawValue: $0) } ?? .unknown }
 }
 
 extension ReductionFold {
-    /// The reduced value behind a child record, its state first.
+    /// The reduced value after a child record, its state first.
     private func reduced(_ node: NodeView, _ index: Int) -> Bytes {
         Bytes(start: node.cell(index).value + NodeLayout.childSize, count: reduction.size)
     }
 
-    /// Writes what all entries below a node come to, or that it isn't known.
+    /// Writes the reduced value of all entries below a node, or that it isn't known.
     func foldOptional(_ node: NodeView, level: Int, into target: UnsafeMutableRawPointer) throws(StorageError) {
         target.initializeMemory(as: UInt8.self, repeating: 0, count: reduction.size)
         guard let folder else { return }
@@ -51,8 +51,8 @@ extension ReductionFold {
         target.storeBytes(of: (isWritten ? ReducedState.present : .tooLarge).rawValue, as: UInt8.self)
     }
 
-    /// Gives the folder what the entries of [from, to) below a node come to; nil is an open end. Goes below a child
-    /// only if a bound falls into it, or if its value is absent.
+    /// Adds the reduced entries of [from, to) below a node to the folder; nil is an open end. Reads below a child only
+    /// if a bound is in it, or if its value is absent.
     func gather(
         _ record: ChildRecord, level: Int, from: Bytes?, to: Bytes?, into folder: any ReductionFolder
     ) throws(StorageError) {
@@ -78,7 +78,7 @@ extension ReductionFold {
         }
     }
 
-    /// Whether a child's value is unknown; an unknown value makes those above it unknown, too.
+    /// Whether a child's value is unknown. An unknown value makes those above it unknown too.
     func hasUnknown(_ record: ChildRecord, level: Int) throws(StorageError) -> Bool {
         let mark = view.heldMark
         defer { view.letGo(to: mark) }
@@ -86,8 +86,8 @@ extension ReductionFold {
         return (0..<node.count).contains { ReducedState(reduced(node, $0)) == .unknown }
     }
 
-    /// For each value below a node that isn't known, the first key of a leaf that it stands above: of the leaf itself,
-    /// or of any if those below are known.
+    /// Collects, for each unknown value below a node, the first key of a leaf below it: of the child leaf itself, or of
+    /// any leaf if the values below it are known.
     func unknownLeaves(
         _ record: ChildRecord, level: Int, into keys: inout [[UInt8]]
     ) throws(StorageError) {
