@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folding: the reduced value of a node from its entries or its child records, and of a range of keys from the stored
-// values of subtrees that are entirely in it. Reads two paths of nodes, for any range.
+// Folding computes the reduced value of a node from its entries or child records, and that of a range of keys from the
+// stored values of subtrees that are entirely in it. For any range it reads two paths of nodes.
 
 import HornbeamPages
 
-/// Memory and functions for one fold after the other. Belongs to one thread.
+/// Memory and functions for folding. Belongs to one thread.
 final class ReductionFold {
     let reduction: Reduction
     let view: PageView
@@ -13,12 +13,12 @@ final class ReductionFold {
     private let key: UnsafeMutableRawPointer
     /// The reduced value of one entry.
     private let entry: UnsafeMutableRawPointer
-    /// Nodes looked at so far.
+    /// Number of nodes read so far.
     private(set) var nodesRead = 0
-    /// The folder of a reduction whose values may be absent, if this program knows it.
+    /// The folder of a reduction whose values may be absent. Nil if this program doesn't know the reduction.
     let folder: (any ReductionFolder)?
 
-    /// - Parameter folder: the reader's own; otherwise one is made where the reduction has one.
+    /// - Parameter folder: the reader's own. Otherwise one is made if the reduction has one.
     init(_ reduction: Reduction, tree: UInt32, view: PageView, folder: (any ReductionFolder)? = nil) {
         self.reduction = reduction
         self.folder = folder ?? reduction.makeFolder?()
@@ -34,7 +34,7 @@ final class ReductionFold {
         entry.deallocate()
     }
 
-    /// A node of the tree whose reduced values, if it is a branch, have the reduction's size.
+    /// Returns a node of the tree. If it is a branch, its reduced values have the reduction's size.
     func node(_ record: ChildRecord, level: Int) throws(StorageError) -> NodeView {
         nodesRead += 1
         let node = try view.node(record.page, birth: record.birth, level: level)
@@ -46,7 +46,7 @@ final class ReductionFold {
 
     func start(_ target: UnsafeMutableRawPointer) { reduction.identity.withUnsafeBytes { target.copy($0) } }
 
-    /// Writes what all entries below a node come to.
+    /// Writes the reduced value of all entries below a node.
     func fold(_ node: NodeView, level: Int, into target: UnsafeMutableRawPointer) throws(StorageError) {
         if reduction.isOptional { return try foldOptional(node, level: level, into: target) }
         start(target)
@@ -65,7 +65,7 @@ final class ReductionFold {
         return Array(Bytes(start: target, count: reduction.size))
     }
 
-    /// Adds a node's entries, or what its children are said to come to.
+    /// Adds a node's entries, or the stored reduced values of its children.
     private func add(
         _ node: NodeView, _ range: Range<Int>, level: Int, to target: UnsafeMutableRawPointer
     ) throws(StorageError) {
@@ -79,8 +79,8 @@ final class ReductionFold {
         }
     }
 
-    /// Calls `body` with entries of a leaf.
-    /// - Parameter withKeys: if false, `body` gets empty keys, which saves putting them together.
+    /// Passes entries of a leaf to `body`.
+    /// - Parameter withKeys: if false, `body` gets empty keys, which saves joining their parts.
     @inline(__always)
     func forEachEntry(
         _ node: NodeView, _ range: Range<Int>, withKeys: Bool = true, _ body: (_ key: Bytes, _ value: Bytes) -> Void
@@ -98,7 +98,7 @@ final class ReductionFold {
                 body(whole, cell.valueBytes)
                 continue
             }
-            // A long value at a time, not all of the leaf's together.
+            // Holds one long value at a time, not all of the leaf's together.
             let mark = view.heldMark
             body(whole, try LongValue.read(LongReference(cell.value), in: view))
             view.letGo(to: mark)
@@ -112,7 +112,7 @@ final class ReductionFold {
         return first..<max(first, end)
     }
 
-    /// Adds what the entries of [from, to) below a node come to; nil is an open end.
+    /// Adds the reduced value of the entries of [from, to) below a node; nil is an open end.
     func add(
         _ record: ChildRecord, level: Int, from: Bytes?, to: Bytes?, to target: UnsafeMutableRawPointer
     ) throws(StorageError) {
@@ -120,7 +120,7 @@ final class ReductionFold {
         defer { view.letGo(to: mark) }
         let node = try node(record, level: level)
         guard level > 0 else { return try add(node, Self.entries(node, from, to), level: 0, to: target) }
-        // The children that the bounds fall into are read; between them their records will do.
+        // The children with the bounds in them are read. For those between, their records are enough.
         let left = from.map { node.childIndex($0) }
         let right = to.map { node.childIndex($0) }
         if let left, left == right {
@@ -134,7 +134,7 @@ final class ReductionFold {
 }
 
 extension TreeWriter {
-    /// Marks what the branches of the path say of the children taken as stale, before the leaf changes.
+    /// Marks the reduced values on the path as stale, before the leaf changes.
     func markStale(_ tree: OpenTreePointer) {
         var level = tree.pointee.root.level
         while level > 0 {
@@ -144,8 +144,8 @@ extension TreeWriter {
         tree.pointee.isStale = true
     }
 
-    /// Computes the reduced values that changes have left stale: before anyone uses them, and before the pages that
-    /// hold them leave the transaction's hands.
+    /// Computes the reduced values that changes have left stale. Called before these values are used, and before the
+    /// transaction gives up the pages that have them.
     func settleReductions(_ tree: OpenTreePointer) throws(StorageError) {
         guard tree.pointee.isStale, let reduction = tree.pointee.reduction else { return }
         let root = tree.pointee.root

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects that the layers above derive from a tree's content and keep in memory as long as the store is open, shared by
-// many transactions. Such an object must itself record to which state of the tree it belongs.
+// Objects that the layers above derive from a tree's content and keep in memory as long as the store is open. Many
+// transactions share them. Such an object must itself record the state of the tree to which it belongs.
 
 import HornbeamPages
 import Synchronization
@@ -22,8 +22,8 @@ final class DerivedObjects: Sendable {
 }
 
 extension Transaction {
-    /// This store's object for the tree: `make` makes it if there is none yet. All transactions of the store get the
-    /// same object, in any state.
+    /// Returns this store's object for the tree. `make` makes it if there is none yet. All transactions of the store,
+    /// in any state, get one object for a tree.
     package func derived<Object: AnyObject & Sendable>(of tree: TreeID, make: () -> Object) -> Object {
         names.derived.object(of: tree.rawValue, make: make)
     }

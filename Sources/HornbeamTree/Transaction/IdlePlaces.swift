@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places where what an ended read has made waits for the next one, so that a short read takes no memory from the
-// system.
+// Places in which objects of an ended read wait for the next one, so that a short read takes no memory from the system.
 
 import HornbeamPages
 import Synchronization
 
-/// A few slots for addresses for each thread that reads at the same time. Any thread may use it; none waits.
+/// A few slots for addresses, for each thread that reads at the same time. Any thread may use it; none waits.
 ///
-/// A thread gives to its own slots (`Stripes`) and takes from them first. Of other threads' slots it takes all except
-/// the first: if reads end in other threads than they begin in, there is a surplus. If it took the first too, a few
-/// reads would circulate among many threads, each of which writes memory that another had in its cache a moment ago.
+/// A thread gives to its own slots (`Stripes`) and takes from them first. From other threads' slots it takes all except
+/// the first: these are a surplus, which arises if reads end in other threads than they begin in. If it took the first
+/// too, a few reads would circulate among many threads, and each would write memory that another had in its cache a
+/// moment ago.
 @usableFromInline
 package final class IdlePlaces: Sendable {
-    /// Places of a thread, side by side.
+    /// Number of places of a thread, which are side by side.
     private static var depth: Int { 4 }
 
     /// For each stripe, `depth` atomic words, each an address or 0.
@@ -34,7 +34,7 @@ package final class IdlePlaces: Sendable {
         (places + stripe &* Stripes.distance).assumingMemoryBound(to: Atomic<UInt>.self) + depth
     }
 
-    /// An address that was given, for the caller alone; nil if there is none.
+    /// Returns an address that was given, now for the caller alone. Returns nil if there is none.
     @usableFromInline
     package func take() -> UnsafeMutableRawPointer? {
         let mine = Stripes.mine
@@ -54,7 +54,7 @@ package final class IdlePlaces: Sendable {
         return nil
     }
 
-    /// Takes all addresses.
+    /// Takes all addresses and passes them to `body`.
     package func takeAll(_ body: (UnsafeMutableRawPointer) -> Void) {
         for stripe in 0..<Stripes.count {
             for depth in 0..<Self.depth {
@@ -71,7 +71,7 @@ package final class IdlePlaces: Sendable {
         return UnsafeMutableRawPointer(bitPattern: place.pointee.exchange(0, ordering: .acquiring))
     }
 
-    /// Keeps an address, which is the caller's no more; false if the thread's places are taken.
+    /// Keeps an address, which no longer belongs to the caller then. Returns false if the thread's places are taken.
     @usableFromInline
     package func give(_ address: UnsafeMutableRawPointer) -> Bool {
         let mine = Stripes.mine

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How another thread has a read end before its result is there.
+// The way in which another thread ends a read early.
 
 import Synchronization
 
-/// Set once, by any thread. The read that has it throws `.cancelled` soon: see `Transaction.checkGoesOn`.
+/// Set once, by any thread. The read that has it then throws `.cancelled` soon: see `Transaction.checkGoesOn`.
 package final class Interruption: Sendable {
     private let flag = Atomic(false)
 

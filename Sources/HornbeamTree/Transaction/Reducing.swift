@@ -4,7 +4,9 @@
 package import HornbeamPages
 
 extension Transaction {
-    /// The reduced value of the entries in [from, to); an empty bound is an open end. O(log n).
+    /// Returns the reduced value of the entries in [from, to); an empty bound is an open end. Takes O(log n) time.
+    /// Throws `.invalid` if the tree has no reduction or one whose values may be absent, `.unsupported` if the program
+    /// doesn't know it.
     package func reduce(_ tree: TreeID, from: Bytes, to: Bytes) throws(StorageError) -> [UInt8] {
         try reduceCounting(tree, from: from, to: to).value
     }
@@ -15,7 +17,7 @@ extension Transaction {
         }
     }
 
-    /// The reduced value of a range, and the number of nodes read for it.
+    /// Returns the reduced value of a range, and the number of nodes read for it.
     func reduceCounting(
         _ tree: TreeID, from: Bytes, to: Bytes
     ) throws(StorageError) -> (value: [UInt8], nodesRead: Int) {
@@ -51,9 +53,9 @@ extension Transaction {
 }
 
 extension Transaction {
-    /// Gives `folder` what the entries of [from, to) come to, in order, as entries and as values that the tree keeps;
-    /// an empty bound is an open end. Reads O(log n) nodes where no value is absent.
-    /// - Returns: how many nodes were looked at.
+    /// Passes the entries of [from, to) to `folder`, in order, as entries and as stored reduced values; an empty bound
+    /// is an open end. Reads O(log n) nodes if no value is absent.
+    /// - Returns: the number of nodes read.
     @discardableResult
     package func fold(
         _ tree: TreeID, from: Bytes, to: Bytes, into folder: any ReductionFolder
@@ -89,8 +91,8 @@ extension Transaction {
         }
     }
 
-    /// Computes the reduced values that programs without the reduction have left unknown. The reduction must have been
-    /// given to the store before this transaction first looked at the tree.
+    /// Computes the reduced values that programs without the reduction have left unknown. The store must have been
+    /// given the reduction before this transaction first opened the tree.
     package func completeReductions(_ tree: TreeID) throws(StorageError) {
         let open = try opened(tree)
         guard let reduction = open.pointee.reduction, reduction.isOptional, reduction.makeFolder != nil else { return }
@@ -104,7 +106,7 @@ extension Transaction {
                 ChildRecord(page: root.page, birth: root.birth, count: root.count), level: root.level, into: &keys)
             return keys
         }
-        // Any change of a leaf has the values on its path computed anew.
+        // Any change of a leaf makes the values on its path stale, so that they are computed again.
         for key in keys {
             try key.withBytes { (key) throws(StorageError) in
                 guard let value = try get(tree, key).map({ Array($0) }) else { return }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recovery's part of the tree layer: a journal record's operations, applied again through the code that made them. The
-// record's checksum held, but nothing in it is trusted: an operation that can't be applied is reported as damage.
+// Recovery's part of the tree layer: applies a journal record's operations again, with the code that made them. The
+// record's checksum was right, but nothing in it is trusted: an operation that can't be applied is reported as damage.
 
 import HornbeamPages
 
@@ -24,7 +24,7 @@ extension Transaction {
         try transaction.storeRoots()
     }
 
-    /// An operation that no program could have done means that the record is damaged. Other errors stay.
+    /// Turns an error into one of damage if no program could have done the operation. Returns other errors unchanged.
     private static func asDamage(_ error: StorageError) -> StorageError {
         switch error {
         case .invalid(let what): .corrupt(Corruption(reason: "a journal record can't be applied: \(what)"))
@@ -59,7 +59,7 @@ extension Transaction {
         try createTree(name, options: options, number: number)
     }
 
-    /// The name of a tree that only its number is known of: recovery has opened none by name.
+    /// Returns the name of a tree of which only the number is known: recovery has opened no tree by name.
     private func nameAgain(_ tree: TreeID) throws(StorageError) -> String {
         if names.name(of: tree.rawValue) == nil {
             for name in try catalogueNames() {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Savepoints: states of a write transaction that it can go back to, one inside the other. The pages are kept by
-// copy-on-write (PageSavepoints.swift); here are the roots that lead to them, and what else a transaction remembers.
+// Savepoints: states of a write transaction that it can go back to, one inside the other. Copy-on-write keeps the pages
+// (PageSavepoints.swift). This file keeps the roots that lead to them, and the rest of a transaction's state.
 
 package import HornbeamPages
 
 /// A state of one write transaction.
 package struct Savepoint: Equatable, Sendable {
-    /// The first birth after it: no two savepoints of a transaction have the same.
+    /// The first birth after it. No two savepoints of a transaction have equal numbers.
     package let number: UInt64
 
     package init(number: UInt64) { self.number = number }
@@ -15,7 +15,7 @@ package struct Savepoint: Equatable, Sendable {
 /// The state that going back to a savepoint restores.
 struct SavedTransaction {
     var number: UInt64
-    /// Every tree that was open, dropped ones too, in the order in which they were opened; and the catalogue.
+    /// Every open tree in the order of opening, including dropped ones; and (below) the catalogue.
     var trees: [OpenTree]
     var catalogue: OpenTree
     /// Trees from this number on were created later.
@@ -24,7 +24,8 @@ struct SavedTransaction {
 }
 
 extension Transaction {
-    /// Remembers the present state, inside of the last savepoint.
+    /// Makes a savepoint of the present state, inside the last one. Throws `.readOnly` in a read, and the failure of an
+    /// earlier change.
     package func savepoint() throws(StorageError) -> Savepoint {
         try ensureOpen()
         guard let writer else { throw .readOnly("a savepoint needs a write transaction") }
@@ -45,8 +46,8 @@ extension Transaction {
     }
 
     /// Undoes every change since the savepoint, including one that failed midway. The savepoint stays; savepoints
-    /// inside of it are removed. Cursors find their positions again; cursors of trees that were created since see no
-    /// entry.
+    /// inside it are removed. Cursors find their positions again; cursors of trees created since then find no entry.
+    /// Throws `.invalid` if the savepoint is gone.
     package func rollback(to savepoint: Savepoint) throws(StorageError) {
         let (writer, place) = try find(savepoint)
         let saved = savepoints[place]
@@ -70,7 +71,7 @@ extension Transaction {
         failure = nil
     }
 
-    /// Forgets the savepoint and those inside of it; the changes stay.
+    /// Forgets the savepoint and those inside it. The changes stay.
     package func release(_ savepoint: Savepoint) throws(StorageError) {
         let (writer, index) = try find(savepoint)
         if let failure { throw failure }
@@ -78,8 +79,8 @@ extension Transaction {
         savepoints.removeSubrange(index...)
     }
 
-    /// Has this write, which has done what must not be kept, be good for nothing but aborting or going back to a
-    /// savepoint. The first failure stays.
+    /// Makes this write useless for anything but aborting or going back to a savepoint, because it has changes that
+    /// must not be kept. The first failure stays.
     package func fail(_ error: StorageError) {
         if isWritable, failure == nil { failure = error }
     }
@@ -98,7 +99,7 @@ extension Transaction {
         tree.pointee.changes = changes
     }
 
-    /// A tree that was first opened after the savepoint: the catalogue of then says what it was, if it was.
+    /// Restores a tree that was first opened after the savepoint, from the catalogue of that time.
     private func restore(_ tree: OpenTreePointer, openedAfter saved: SavedTransaction) {
         tree.pointee.place = Int(tree.pointee.number)
         tree.pointee.root = tree.pointee.stored.root
@@ -111,7 +112,8 @@ extension Transaction {
         }
     }
 
-    /// The addresses of the transaction's pages have changed: cursors find their place again at their next move.
+    /// Notes that the addresses of the transaction's pages have changed. Cursors find their places again at their next
+    /// move.
     func noteMovedPages() {
         trees.forEach { $0.pointee.changes &+= 1 }
         catalogueIfOpen?.pointee.changes &+= 1

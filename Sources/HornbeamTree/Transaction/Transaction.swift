@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transaction over named trees: opening trees, reading, and how it ends. Its changes are in TransactionWrites.swift.
-// Never outlives its pages: ending it closes every tree it has opened, and cursors notice.
+// A transaction over named trees: opening trees, reading, and its end. Its changes are in TransactionWrites.swift. It
+// never outlives its pages: its end closes every tree that it has opened, and cursors notice that.
 
 public import HornbeamPages
 
-/// A read or a write transaction over named trees. Belongs to one thread at a time.
-/// Slices it hands out live until it ends or, in a write transaction, until its next change.
+/// A read or a write transaction over named trees. Belongs to one thread at a time. Slices that it returns are valid
+/// until it ends or, in a write transaction, until its next change.
 @usableFromInline
 package final class Transaction {
-    /// The store to give the snapshot back to; nil while recovery replays a record.
+    /// The store that gets the snapshot back; nil while recovery replays a record.
     private let store: PageStore?
     @usableFromInline let view: PageView
-    /// The writer that makes the changes, nil in a read.
+    /// The writer that makes the changes; nil in a read.
     let writer: TreeWriter?
     /// The writer without counted references, for `changing`; nil in a read.
     let unmanagedWriter: Unmanaged<TreeWriter>?
@@ -21,19 +21,19 @@ package final class Transaction {
     /// Longest name of a tree, in bytes.
     let maximumName: Int
     let trees = OpenTrees()
-    /// Savepoints that can be gone back to, the oldest first.
+    /// The savepoints that it can go back to, the oldest first.
     @exclusivity(unchecked) var savepoints: [SavedTransaction] = []
     @exclusivity(unchecked) private var openCatalogue: OpenTreePointer?
-    /// Every tree's number in this transaction is less.
+    /// Above the numbers of all trees in this transaction.
     @exclusivity(unchecked) var nextTree: UInt32
     @exclusivity(unchecked) private(set) var isOpen = true
-    /// How often it was begun: a read that begins again may find the same state at other addresses.
+    /// Number of times that it was begun: a read that begins again may find the present state at other addresses.
     @exclusivity(unchecked) package private(set) var beginnings = 1
-    /// Set when a change failed midway; the transaction can only be aborted then, or go back to a savepoint.
+    /// Set when a change failed midway. The transaction can then only be aborted, or go back to a savepoint.
     @exclusivity(unchecked) var failure: StorageError?
-    /// The memory in which the last cursor kept its key, of the longest key's size. It is kept for the next cursor.
+    /// The memory in which the last cursor kept its key, of the longest key's size. Kept for the next cursor.
     @exclusivity(unchecked) private var keyMemory: UnsafeMutableRawPointer?
-    /// Asks the read to end early; nil if nothing can.
+    /// Asks the read to end early; nil if nothing can ask.
     @exclusivity(unchecked) package var interruption: Interruption?
     /// Overrides the store's durability for this write transaction.
     @exclusivity(unchecked) package var durability: Durability
@@ -52,7 +52,7 @@ package final class Transaction {
         nextTree = view.root.nextTree
     }
 
-    /// The store whose thread waits for `helping` of this while a part of its work is done in others; nil in recovery.
+    /// The store whose thread waits in `helping` while other threads do a part of its work; nil in recovery.
     package var helped: PageStore? { store }
 
     deinit {
@@ -61,15 +61,15 @@ package final class Transaction {
         keyMemory?.deallocate()
     }
 
-    /// Room for a cursor's key.
+    /// Returns memory for a cursor's key.
     func takeKeyMemory() -> UnsafeMutableRawPointer {
-        // Aligned as any memory is: to ask for more than 8 costs 500 instructions.
+        // Aligned to 8, as any memory is: asking for more costs 500 instructions.
         guard let memory = keyMemory else { return .allocate(byteCount: NodeLayout.longestKey, alignment: 8) }
         keyMemory = nil
         return memory
     }
 
-    /// Takes that room back.
+    /// Takes memory for a cursor's key back.
     func giveKeyMemory(_ memory: UnsafeMutableRawPointer) {
         guard keyMemory == nil else { return memory.deallocate() }
         keyMemory = memory
@@ -83,15 +83,15 @@ package final class Transaction {
     }
 
     package var isWritable: Bool { writer != nil }
-    /// Whether both see states of one store.
+    /// Whether both transactions see states of one store.
     func isOfStore(of other: Transaction) -> Bool { store != nil && store === other.store }
-    /// Number of the state it sees (a write transaction's own number is one more).
+    /// Number of the state that it sees (a write transaction's own number is one more).
     package var version: UInt64 { view.transaction }
 
     // MARK: - Reading
 
-    /// Throws if the read is to end early. Asked whenever a cursor comes to another leaf, a posting list to another
-    /// block, and for each row, or batch of rows, that is read by its number.
+    /// Throws `.cancelled` if the read is to end early. Called whenever a cursor moves to another leaf or a posting
+    /// list to another block, and for each row, or batch of rows, that is read by its number.
     @inline(__always)
     package func checkGoesOn() throws(StorageError) {
         if interruption != nil { try refuseInterrupted() }
@@ -102,8 +102,8 @@ package final class Transaction {
         if let interruption, interruption.isSet { throw .cancelled }
     }
 
-    /// The result of `body`, which reads the tree, after checking that none of it was zeros in place of unreadable
-    /// bytes. Every result from pages goes through here, or is checked by `checkIsWhole` later.
+    /// Returns the result of `body`, which reads the tree, after checking that none of it was zeros in place of
+    /// unreadable bytes. Every result from pages passes through here, or is checked by `checkIsWhole` later.
     @inline(__always)
     func answer<Answer>(
         _ tree: OpenTreePointer, _ body: () throws(StorageError) -> Answer
@@ -117,14 +117,14 @@ package final class Transaction {
         }
     }
 
-    /// The error with the tree's name, or its underlying reason: unreadable bytes may look like damage.
+    /// Returns the error with the tree's name, or its underlying cause: unreadable bytes may look like damage.
     @inline(never)
     func explained(_ error: StorageError, _ tree: OpenTreePointer) -> StorageError {
         do throws(StorageError) { try view.checkIsWhole() } catch { return error }
         return named(error, tree)
     }
 
-    /// Returns the value of `key`, or nil.
+    /// Returns the value of `key`, or nil if there is none. Takes O(log n) time.
     package func get(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> Bytes? {
         let open = try opened(tree)
         return try answer(open) { () throws(StorageError) in
@@ -141,8 +141,8 @@ package final class Transaction {
         }
     }
 
-    /// Calls `body` with the place and the value of each of `count` keys, in their order. It is faster than one by one
-    /// where pages are mapped. The values count only if this doesn't throw.
+    /// Passes the index and the value of each of `count` keys to `body`, in order. If pages are mapped, this is faster
+    /// than single lookups. The values count only if this doesn't throw.
     @inline(__always)
     package func getMany(
         _ tree: TreeID, count: Int, key: (Int) -> Bytes, _ body: (Int, Bytes?) -> Void
@@ -150,7 +150,7 @@ package final class Transaction {
         let open = try opened(tree)
         try answer(open) { () throws(StorageError) in
             if open.pointee.isCompressed {
-                // One by one: a decoded leaf is held from when it is read on.
+                // One by one, because a decoded leaf is held from its reading on.
                 for index in 0..<count { body(index, try open.get(key(index), in: view)) }
                 return
             }
@@ -174,10 +174,10 @@ package final class Transaction {
         }
     }
 
-    /// Entries in all, O(1).
+    /// Returns the number of entries. Takes O(1) time.
     package func count(_ tree: TreeID) throws(StorageError) -> UInt64 { try opened(tree).pointee.root.count }
 
-    /// Entries in [from, to), an empty bound is an open end. O(log n).
+    /// Returns the number of entries in [from, to); an empty bound is an open end. Takes O(log n) time.
     package func count(_ tree: TreeID, from: Bytes, to: Bytes) throws(StorageError) -> UInt64 {
         let open = try opened(tree)
         return try answer(open) { () throws(StorageError) in
@@ -186,32 +186,33 @@ package final class Transaction {
     }
 
     /// The number of changes that this transaction has made to a tree, including going back to a savepoint. Nil if it
-    /// hasn't opened the tree, or the tree is gone. For callers that cache values of a tree.
+    /// hasn't opened the tree, or if the tree is gone. For callers that cache values of a tree.
     package func changes(of tree: TreeID) -> UInt64? { trees.find(tree.rawValue)?.pointee.changes }
 
-    /// Returns the identity of the entries that a read sees, for a caller that keeps what it read of a tree from one
-    /// state to the next. Returns nil in a write transaction, whose changes have no identity yet.
+    /// Returns the identity of the entries that a read sees, for a caller that keeps results of a tree from one state
+    /// to the next. Returns nil in a write transaction, whose changes have no identity yet.
     package func identity(of tree: TreeID) throws(StorageError) -> TreeIdentity? {
         let open = try opened(tree)
         return isWritable ? nil : TreeIdentity(open.pointee.root)
     }
 
     /// Whether bytes that were read stay at their address as long as the state is the newest one, even while a read
-    /// that sees it is suspended: they are in the mapping, not in a page kept in memory.
+    /// that sees it is suspended. True if they are in the mapping, and not in a page kept in memory.
     package func stays(_ bytes: UnsafeRawPointer) -> Bool { writer == nil && view.isMapped(bytes) }
 
-    /// Throws if something that was read may have been zeros in place of a page that can't be read. For a caller that
-    /// has read on in slices after the last call.
+    /// Throws if some of the bytes read may have been zeros in place of an unreadable page. For a caller that has read
+    /// in slices after the last call.
     @inlinable @inline(__always)
     package func checkIsWhole() throws(StorageError) { try view.checkIsWhole() }
 
-    /// How many different pages `body` looks at.
+    /// Returns the number of different pages that `body` reads.
     package func countingPages(_ body: () throws -> Void) rethrows -> Int { try view.countingPages(body) }
 
     // MARK: - Trees
 
-    /// The tree called `name` (not empty, without NUL), or nil if there is none and `create` is false. `options` apply
-    /// to a tree that is created; a tree that was created with another reduction is refused.
+    /// Returns the tree called `name` (not empty, without NUL), or nil if there is none and `create` is false.
+    /// `options` apply to a tree that is created. Throws `.invalid` if the tree was created with another reduction,
+    /// `.tooLarge` if the name is too long.
     package func tree(
         _ name: String, create: Bool = false, options: TreeOptions = TreeOptions()
     ) throws(StorageError) -> TreeID? {
@@ -238,7 +239,7 @@ package final class Transaction {
         return (String(decoding: options.reduction, as: UTF8.self), options.reductionSize)
     }
 
-    /// Refuses a tree that keeps another reduction, or none. `size` is nil where only the name is known.
+    /// Throws `.invalid` if the tree has another reduction, or none.
     package func checkReduction(_ tree: TreeID, _ name: String) throws(StorageError) {
         try checkReduction(opened(tree), name, size: nil)
     }
@@ -255,7 +256,7 @@ package final class Transaction {
                 + ": drop it and create it anew")
     }
 
-    /// Returns the tree of a number, as this transaction sees it.
+    /// Returns the tree with this number, as this transaction sees it.
     @inline(__always)
     func opened(_ tree: TreeID) throws(StorageError) -> OpenTreePointer {
         if let open = trees.find(tree.rawValue) { return open }
@@ -277,7 +278,7 @@ package final class Transaction {
     }
 
     /// Opens the tree of a catalogue record, unless it is open.
-    /// - Parameter isNoted: whether `names` is where the name comes from.
+    /// - Parameter isNoted: whether the name comes from `names`.
     func open(
         _ record: CatalogueRecord, _ name: [UInt8], isNoted: Bool = false
     ) throws(StorageError) -> OpenTreePointer {
@@ -323,18 +324,18 @@ package final class Transaction {
         return open
     }
 
-    /// The trees this transaction has changed, by name.
+    /// The trees that this transaction has changed, by name.
     func changedTrees() -> [OpenTreePointer] {
         var changed: [OpenTreePointer] = []
         trees.forEach { (tree) in
             if tree.pointee.place >= 0, tree.pointee.isChanged { changed.append(tree) }
         }
-        // In place: each commit comes here, mostly with one.
+        // In place, because each commit comes here, mostly with one tree.
         changed.sort { $0.pointee.name.lexicographicallyPrecedes($1.pointee.name) }
         return changed
     }
 
-    /// Computes what changes have left stale, in all trees.
+    /// Computes the reduced values that changes have left stale, in all trees.
     func settleReductions() throws(StorageError) {
         guard let writer else { return }
         try trees.forEach { (tree) throws(StorageError) in
@@ -347,10 +348,10 @@ package final class Transaction {
         }
     }
 
-    /// The catalogue, if this transaction has looked at it.
+    /// The catalogue, if this transaction has read it.
     var catalogueIfOpen: OpenTreePointer? { openCatalogue }
 
-    /// The error with the tree's name.
+    /// Returns the error with the tree's name.
     func named(_ error: StorageError, _ tree: OpenTreePointer) -> StorageError {
         error.inTree(String(decoding: tree.pointee.name, as: UTF8.self))
     }
@@ -361,17 +362,17 @@ package final class Transaction {
         guard isOpen else { throw .invalid("the transaction has ended") }
     }
 
-    /// Durable as configured when it returns; ends the transaction, always. A read's throws if something that it saw
-    /// may have been zeros in place of a page that can't be read.
+    /// Commits the transaction: it is durable as configured on return. Always ends the transaction. In a read, throws
+    /// if bytes that it saw may have been zeros in place of an unreadable page.
     package func commit() throws(StorageError) { try beginCommit().wait() }
 
-    /// The first part of `commit`: ends the transaction, always, and lets the next one begin, which builds on this one.
-    /// Durable and visible once `wait` has returned.
+    /// The first part of `commit`: always ends the transaction, and lets the next one begin, which builds on this one.
+    /// It is durable and visible once `wait` has returned.
     package func beginCommit() throws(StorageError) -> CommitInFlight {
         try ensureOpen()
         guard let writer else {
             defer { abort() }
-            // The caller may have read on in slices after the last call.
+            // The caller may have read in slices after the last call.
             try view.checkIsWhole()
             return .done
         }
@@ -389,7 +390,7 @@ package final class Transaction {
         return try writer.pages.beginCommit(redo: redo, durability: durability)
     }
 
-    /// Ends a read, or discards a write. Without effect when the transaction has ended.
+    /// Ends a read, or discards a write. Has no effect if the transaction has ended.
     package func abort() {
         guard isOpen else { return }
         close()
@@ -397,9 +398,9 @@ package final class Transaction {
         if let writer { writer.pages.abort() } else { store.endRead(view) }
     }
 
-    /// Ends a read whose owner keeps it, for `resume`: its opened trees are there for the next read. Nothing else may
-    /// refer to the transaction: no cursor, no reader of a value. Returns false if it can't begin again and has ended
-    /// for good.
+    /// Ends a read whose owner keeps it for `resume`: its opened trees stay for the next read. Nothing else may refer
+    /// to the transaction: no cursor, no reader of a value. Returns false if it can't begin again and has ended for
+    /// good.
     package func suspend() -> Bool {
         guard store?.knowsStatesByNumber == true, !isWritable, isOpen else {
             abort()
@@ -411,7 +412,7 @@ package final class Transaction {
         return true
     }
 
-    /// Begins a suspended read anew, of the newest state. If that is still the one it had, its trees are open already.
+    /// Begins a suspended read again, with the newest state. If it had that state before, its trees are open already.
     package func resume() throws(StorageError) {
         #if HORNBEAM_CHECKS
             precondition(!isOpen, "a read begins again that has not ended")

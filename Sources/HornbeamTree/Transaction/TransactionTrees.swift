@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trees of a transaction: which of them a read was made from, and which a write has changed, for callers that cache
-// a result; and trees for temporary data of a write.
+// The trees of a transaction, for callers that cache a result: the trees that a read was made from, and those that a
+// write has changed. And trees for temporary data of a write.
 
 package import HornbeamPages
 
 extension Transaction {
-    /// The number of the state that a commit of this write would make now; savepoints raise it. Nil in a read.
+    /// The number of the state that a commit of this write would make now. Savepoints raise it. Nil in a read.
     package var number: UInt64? { writer?.pages.birth }
 
-    /// The trees that were looked at. Two reads that begin anew and in which these trees are the same see the same.
+    /// The trees that were opened. Two reads have equal results if these trees are equal in both.
     package var openTrees: Set<TreeID> {
         var open: Set<TreeID> = []
         trees.forEach { open.insert(TreeID(rawValue: $0.pointee.number)) }
         return open
     }
 
-    /// The trees that differ from the state that the write began with, but for what is gathered above the trees.
+    /// The trees that differ from the state that the write began with. Doesn't include changes that the layers above
+    /// still collect.
     package var treesChanged: Set<TreeID> {
         Set(changedTrees().map { TreeID(rawValue: $0.pointee.number) })
     }
 
-    /// Makes a tree that no other has the name of: a store may have trees that are no entities'.
+    /// Creates a tree with a name that no other tree has: a store may have trees that don't belong to entities.
     package func makeTree(_ wanted: String) throws(StorageError) -> (name: String, tree: TreeID) {
         var name = wanted
         while try tree(name) != nil { name += "+" }
@@ -32,8 +33,8 @@ extension Transaction {
 }
 
 /// Identifies the set of trees in a state, regardless of their content. New trees get greater numbers than all before,
-/// and dropped trees lower the count. So if two states of a store, of which one follows the other, are equal in this,
-/// they have the same trees.
+/// and dropped trees lower the count. So if this is equal for two states of a store, one after the other, they have the
+/// same trees.
 package struct PresentTrees: Equatable, Sendable {
     private let next: UInt32
     private let count: UInt64

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A write transaction's changes: arguments are checked, the change is noted for the journal, then made. It is noted
-// first because the new value may be a slice of a node that the change moves. A change that fails midway leaves the
-// transaction fit for nothing but aborting or going back to a savepoint; a refused argument leaves it as it was. Each
-// change ends by spilling the transaction's pages if they take too much memory: no address of a node outlives it. A
-// change without effect (deleting a missing key, an append that is refused) leaves pages, and slices of them that were
-// handed out, where they are.
+// A write transaction's changes: arguments are checked, then the change is noted for the journal, then made. It is
+// noted first because the new value may be a slice of a node that the change moves. After a change that fails midway,
+// the transaction can only be aborted or go back to a savepoint. A refused argument leaves it as it was. Each change
+// ends by spilling the transaction's pages if they take too much memory, so no address of a node outlives it. A change
+// without effect (deleting a missing key, an append that is refused) leaves pages, and slices of them that were
+// returned, where they are.
 
 package import HornbeamPages
 
 extension Transaction {
-    /// Inserts or replaces.
+    /// Inserts an entry, or replaces its value. Throws `.tooLarge` for a key or value beyond its limit, `.readOnly` in
+    /// a read.
     package func put(_ tree: TreeID, _ key: Bytes, _ value: Bytes) throws(StorageError) {
         try checkKey(key)
         try checkValue(value)
@@ -25,7 +26,7 @@ extension Transaction {
         }
     }
 
-    /// Inserts or replaces many entries. If they ascend and few others are between them, it takes a fraction of the
+    /// Inserts or replaces many entries. If they ascend and few others are between them, this takes a fraction of the
     /// time of single puts.
     package func put(_ tree: TreeID, _ run: EntryRun) throws(StorageError) {
         guard run.count > 0 else { return }
@@ -52,8 +53,8 @@ extension Transaction {
         }
     }
 
-    /// Removes the entries of many keys; missing keys are ignored. The run has no values. If the keys ascend and are
-    /// adjacent, it takes a fraction of the time of single removals.
+    /// Removes the entries of many keys; ignores missing keys. The run must have no values. If the keys ascend and are
+    /// adjacent, this takes a fraction of the time of single removals.
     package func delete(_ tree: TreeID, _ run: EntryRun) throws(StorageError) {
         guard run.count > 0 else { return }
         try checkRun(run)
@@ -87,8 +88,8 @@ extension Transaction {
         }
     }
 
-    /// Puts an entry unless the key has one; then it returns false and changes nothing. It takes one descent of the
-    /// tree; looking before putting takes two.
+    /// Puts an entry unless its key has one. In that case returns false and changes nothing. Takes one descent of the
+    /// tree, while a lookup before a put takes two.
     package func insert(_ tree: TreeID, _ key: Bytes, _ value: Bytes) throws(StorageError) -> Bool {
         try checkKey(key)
         try checkValue(value)
@@ -97,7 +98,8 @@ extension Transaction {
         }
     }
 
-    /// Puts an entry whose key is greater than all keys of the tree (`.invalid` if it isn't); fills nodes fully.
+    /// Puts an entry whose key is greater than all keys of the tree, and fills nodes fully. Throws `.invalid` if the
+    /// key isn't greater.
     package func append(_ tree: TreeID, _ key: Bytes, _ value: Bytes) throws(StorageError) {
         try checkKey(key)
         try checkValue(value)
@@ -107,19 +109,20 @@ extension Transaction {
         guard isAppended else { throw .invalid("append needs a key greater than all keys of the tree: use put") }
     }
 
-    /// Fills a tree from entries in ascending order of their keys, all beyond those it has.
+    /// Fills a tree with entries in ascending order of their keys, all after the entries that it has. Throws `.invalid`
+    /// at the first that isn't.
     package func load(
         _ tree: TreeID, _ entries: some Sequence<(key: [UInt8], value: [UInt8])>
     ) throws(StorageError) {
         for entry in entries { try append(tree, entry.key, entry.value) }
     }
 
-    /// Removes the entry; false if there was none.
+    /// Removes the entry. Returns false if there was none.
     package func delete(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> Bool {
         try attempt(.delete, tree, key, nil) { (writer, open) throws(StorageError) in try writer.delete(open, key) }
     }
 
-    /// Removes all entries of [from, to); an empty bound is an open end. How many went.
+    /// Removes all entries of [from, to); an empty bound is an open end. Returns the number of removed entries.
     package func deleteRange(_ tree: TreeID, from: Bytes, to: Bytes) throws(StorageError) -> UInt64 {
         let (writer, open) = try prepare(tree)
         guard from.isEmpty || to.isEmpty || from.order(to) < 0 else { return 0 }
@@ -136,7 +139,7 @@ extension Transaction {
         return deleted
     }
 
-    /// Drops a tree and all in it. False if there is none of that name.
+    /// Drops a tree and all its entries. Returns false if there is none with that name.
     package func dropTree(_ name: String) throws(StorageError) -> Bool {
         guard let tree = try self.tree(name) else { return false }
         let (writer, open) = try prepare(tree, isDropped: true)
@@ -155,9 +158,9 @@ extension Transaction {
         return true
     }
 
-    /// Gives a tree another name, which must be unused (`.invalid` otherwise). Returns false if there is no tree of the
-    /// old name. The time doesn't depend on the tree's size. The journal can't represent it, so the transaction commits
-    /// by a checkpoint. Not allowed after a savepoint.
+    /// Gives a tree another name, which must be unused. Returns false if there is no tree with the old name. The time
+    /// doesn't depend on the tree's size. The journal can't represent it, so the transaction commits with a checkpoint.
+    /// Throws `.invalid` if the new name is used, or after a savepoint.
     package func renameTree(_ name: String, to new: String) throws(StorageError) -> Bool {
         guard let tree = try self.tree(name) else { return false }
         guard try self.tree(new) == nil else { throw .invalid("there is a tree “\(new)” already: drop it first") }
@@ -169,8 +172,8 @@ extension Transaction {
         do throws(StorageError) {
             catalogue.pointee.changes &+= 1
             _ = try Array(name.utf8).withBytes { (key) throws(StorageError) in try writer.delete(catalogue, key) }
-            // With the catalogue's present record: this transaction's changes are stored at its end, under the new
-            // name.
+            // With the record that the catalogue has now: this transaction's changes are stored at its end, under the
+            // new name.
             try storeRecord(open.pointee.stored, Array(new.utf8), writer, catalogue)
             open.pointee.name = Array(new.utf8)
             names.rename(tree.rawValue, to: open.pointee.name)
@@ -181,7 +184,7 @@ extension Transaction {
         return true
     }
 
-    /// Creates a tree; `number` is given when recovery repeats what was done before.
+    /// Creates a tree. `number` is given when recovery repeats a creation.
     @discardableResult
     func createTree(
         _ name: [UInt8], options: StoredOptions, number given: UInt32? = nil
@@ -210,7 +213,7 @@ extension Transaction {
         return TreeID(rawValue: try open(record, name).pointee.number)
     }
 
-    /// Writes the roots of changed trees to the catalogue, and its own to the writer.
+    /// Writes the roots of changed trees to the catalogue, and the catalogue's root to the writer.
     func storeRoots() throws(StorageError) {
         guard let writer, let catalogue = catalogueIfOpen else { return }
         try settleReductions()
@@ -233,7 +236,7 @@ extension Transaction {
     }
 
     /// Computes and places what is left for the end of the transaction: before its pages leave memory, or must not be
-    /// changed any more. Cursors in what moves find their place again.
+    /// changed any more. Cursors on moved pages find their places again.
     func completePages() throws(StorageError) {
         guard let writer else { return }
         try settleReductions()
@@ -242,7 +245,7 @@ extension Transaction {
         }
     }
 
-    /// A leaf's memory goes, or serves another leaf, as soon as it has its place.
+    /// Places the tree's leaves. The memory of a leaf is freed or used again once it has its place.
     private func placeLeaves(of tree: OpenTreePointer, _ writer: TreeWriter) throws(StorageError) {
         guard tree.pointee.hasUnplacedLeaves else { return }
         tree.pointee.changes &+= 1
@@ -270,19 +273,19 @@ extension Transaction {
         }
     }
 
-    /// Runs `body` with the writer. Without a count of references, which each look at an optional one makes: a quarter
-    /// of the time of a sorted load.
+    /// Runs `body` with the writer, without counting references to it. Each look at an optional reference would count,
+    /// which was a quarter of the time of a sorted load.
     @inline(__always)
     private func changing<Value>(_ body: (TreeWriter) throws(StorageError) -> Value) throws(StorageError) -> Value {
         guard let unmanagedWriter else { throw .readOnly("changing a tree needs a write transaction") }
-        // (It rethrows errors without their type.)
+        // (`_withUnsafeGuaranteedRef` rethrows errors without their type.)
         let result = unmanagedWriter._withUnsafeGuaranteedRef { (writer) -> Result<Value, StorageError> in
             do throws(StorageError) { return .success(try body(writer)) } catch { return .failure(error) }
         }
         return try result.get()
     }
 
-    /// Makes a change of one entry that may turn out to be none, by its result: then its notes are removed.
+    /// Makes a change of one entry. If its result is that nothing changed, removes it from the journal's notes.
     @inline(__always)
     private func attempt(
         _ kind: RedoKind, _ tree: TreeID, _ key: Bytes, _ value: Bytes?,
@@ -304,7 +307,7 @@ extension Transaction {
         }
     }
 
-    /// The writer and the tree to change, whose cursors look their places up again after this.
+    /// Returns the writer and the tree to change. The tree's cursors find their places again after this.
     func prepare(
         _ tree: TreeID, isDropped: Bool = false
     ) throws(StorageError) -> (TreeWriter, OpenTreePointer) {
@@ -324,8 +327,8 @@ extension Transaction {
         return open
     }
 
-    /// Ends a change that was made: slices that were handed out before become invalid. A change without effect must not
-    /// call this.
+    /// Ends a change that was made: slices returned earlier become invalid. Must not be called after a change without
+    /// effect.
     @inline(__always)
     func finishChange(_ writer: TreeWriter) throws(StorageError) {
         view.endChange()

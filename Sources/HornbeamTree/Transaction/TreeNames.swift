@@ -4,12 +4,12 @@
 import HornbeamPages
 import Synchronization
 
-/// The numbers of trees by name, for the life of a store. Only ever grows: a number is never given twice, even when the
+/// The names of trees by number, for the life of a store. It only grows: no number is given twice, even if the
 /// transaction that took it was aborted, so that a stale handle never means another tree.
 final class TreeNames: Sendable {
     private struct State {
         var names: [UInt32: [UInt8]] = [:]
-        /// Other names of trees that were renamed: older states have them, and a rename may be aborted.
+        /// Other names of trees that were renamed: older states have them, and the rename may be aborted.
         var others: [UInt32: [[UInt8]]] = [:]
         var next: UInt32 = 1
     }
@@ -22,7 +22,7 @@ final class TreeNames: Sendable {
 
     func name(of number: UInt32) -> [UInt8]? { state.withLock { $0.names[number] } }
 
-    /// Notes a tree; false if the number is another tree's.
+    /// Notes a tree. Returns false if the number belongs to another tree.
     func note(_ number: UInt32, _ name: [UInt8]) -> Bool {
         state.withLock { (state) in
             if let known = state.names[number] {
@@ -44,7 +44,7 @@ final class TreeNames: Sendable {
     /// Other names that the tree has in older states, or has if its rename was aborted.
     func otherNames(of number: UInt32) -> [[UInt8]] { state.withLock { $0.others[number] ?? [] } }
 
-    /// A number that no tree has had, from `least` on; nil when they are used up.
+    /// Returns a number, at least `least`, that no tree has had; nil if there are none left.
     func reserve(from least: UInt32) -> UInt32? {
         state.withLock { (state) in
             let number = max(state.next, least, 1)

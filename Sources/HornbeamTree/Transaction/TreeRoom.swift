@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes of values that find room in leaves: a caller that may cut its data into values of any size can fill leaves
+// Sizes of values that have room in leaves. A caller that can cut its data into values of any size can fill leaves
 // completely.
 
 package import HornbeamPages
 
 extension Transaction {
-    /// The largest value that is stored in its leaf, under a key of `keySize` bytes; a larger one gets a page of its
-    /// own.
+    /// Returns the size of the largest value that is stored in its leaf, under a key of `keySize` bytes. A larger one
+    /// gets a page of its own.
     package func inlineLimit(_ tree: TreeID, keySize: Int) throws(StorageError) -> Int {
         try opened(tree).pointee.inlineLimit(pageSize: view.pageSize) - NodeLayout.cellHeader - keySize
     }
 
-    /// The largest value that the tree's last leaf still has room for, under a key of `keySize` bytes that begins like
-    /// the others; any size if the tree is empty. Less than 0 if there is no room for the key alone.
+    /// Returns the size of the largest value for which the tree's last leaf has room, under a key of `keySize` bytes
+    /// that has the common prefix. Any size if the tree is empty; less than 0 if there is no room even for the key.
     package func roomInLastLeaf(_ tree: TreeID, keySize: Int) throws(StorageError) -> Int {
         let open = try opened(tree)
         return try answer(open) { () throws(StorageError) in

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes of a tree in the file: told by its branches, which know the place and the size of each child.
+// The nodes of a tree in the file, read from its branches, which have the place and the size of each child.
 
 package import HornbeamPages
 
 extension Transaction {
-    /// The bytes of the tree's nodes. Reads its branches, and no leaf; long values don't count. `.corrupt` if they come
-    /// to more than the file has, as only a file does that was made to: in it one node may be the child of many.
+    /// Returns the size of the tree's nodes in bytes. Reads its branches, but no leaf; long values don't count. Throws
+    /// `.corrupt` if they are larger than the file. Only a forged file has that, in which one node is the child of
+    /// many.
     package func nodeBytes(_ tree: TreeID) throws(StorageError) -> UInt64 {
         var bytes: UInt64 = 0
         try forEachNode(tree) { _, size in bytes += size }
         return bytes
     }
 
-    /// Calls `body` with the position and the size of each node of the tree, in bytes of the file. Reads its branches,
-    /// and no leaf. `.corrupt` if the nodes come to more than the file has.
+    /// Passes the position and the size of each node of the tree to `body`, in bytes of the file. Reads its branches,
+    /// but no leaf. Throws `.corrupt` if the nodes are larger than the file.
     package func forEachNode(
         _ tree: TreeID, _ body: (_ position: UInt64, _ size: UInt64) -> Void
     ) throws(StorageError) {
@@ -30,11 +31,11 @@ extension Transaction {
     private func visitNodes(
         _ record: ChildRecord, _ level: Int, _ bytes: inout UInt64, _ body: (UInt64, UInt64) -> Void
     ) throws(StorageError) {
-        // Only pages of another size than a node's say theirs.
+        // Only pointers of pages that don't have a node's size state the size.
         let sectors = UInt64(PagePointer.sectors(record.page))
         let size = sectors > 0 ? sectors * UInt64(FileFormat.sectorSize) : UInt64(view.pageSize)
         bytes &+= size
-        // Pages that a write has made itself may not have their place in the file yet.
+        // Pages that a write has made may not have their places in the file yet.
         guard isWritable || bytes <= view.fileSize else {
             throw .corrupt(Corruption(page: record.page, reason: "a tree has more nodes than the file has room for"))
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store of named trees over a paged file: opens and closes it, hands out transactions. It holds no tree state:
-// all of that hangs from the root a snapshot sees.
+// A store of named trees over a paged file: opens and closes it, and begins transactions. It has no state of trees: all
+// of that is reached from the root that a snapshot sees.
 
 package import HornbeamPages
 import Synchronization
@@ -36,8 +36,8 @@ package final class TreeStore: Sendable {
 
     deinit { pages.endThread() }
 
-    /// Opens (or creates) the store in the file at `path`. `reductions` are those of its trees: changing a tree, or
-    /// recovering such a change after a crash, needs the one that the tree was created with.
+    /// Opens (or creates) the store in the file at `path`. `reductions` must have the reductions of its trees: changing
+    /// a tree, or recovering such a change after a crash, needs the reduction that the tree was created with.
     package static func open(
         at path: String, options: StoreOptions = StoreOptions(), reductions: [Reduction] = []
     ) throws(StorageError) -> TreeStore {
@@ -46,7 +46,7 @@ package final class TreeStore: Sendable {
         }
     }
 
-    /// Opens (or creates) the store in `file`: simulated disks, and stores without a file.
+    /// Opens (or creates) the store in `file`. For simulated disks, and stores without a file.
     package static func open(
         file: any StoreFile, options: StoreOptions = StoreOptions(), reductions: [Reduction] = []
     ) throws(StorageError) -> TreeStore {
@@ -64,35 +64,35 @@ package final class TreeStore: Sendable {
         }
     }
 
-    /// A store without a file.
+    /// Makes a store without a file.
     package static func inMemory(
         options: StoreOptions = StoreOptions(), reductions: [Reduction] = []
     ) throws(StorageError) -> TreeStore {
         try open(file: try MemoryFile(), options: options, reductions: reductions)
     }
 
-    /// Gives the store one more reduction, or another one of the same name, for trees that are opened from now on. Only
-    /// one whose values may be absent: recovery can do without it.
+    /// Gives the store one more reduction, or replaces the one with its name, for trees that are opened from now on.
+    /// Throws `.invalid` unless its values may be absent: recovery can do without such a reduction only.
     package func register(_ reduction: Reduction) throws(StorageError) {
         guard reduction.isOptional else { throw .invalid("reduction “\(reduction.name)” must be known at opening") }
         try names.reductions.add(reduction)
     }
 
-    /// Throws in a forked child of the process that opened the store; for callers with locks of their own.
+    /// Throws in a forked child of the process that opened the store. For callers with locks of their own.
     package func checkProcess() throws(StorageError) { try pages.checkProcess() }
 
-    /// A frozen view of the newest committed state. Any number at once, from any thread; never blocks.
+    /// Begins a read of the newest committed state. Any number of reads may be open, in any thread. Never blocks.
     package func beginRead() throws(StorageError) -> Transaction {
         Transaction(store: pages, view: try pages.beginRead(), writer: nil, names: names)
     }
 
-    /// The one write transaction, in the writer's turn: `.busy` if it doesn't wait for that and has to. `.invalid` if
-    /// it would wait for a transaction begun by this thread.
+    /// Begins the one write transaction, in the writer's turn. Throws `.busy` if it may not wait for the turn and would
+    /// have to, `.invalid` if it would wait for a transaction begun by this thread.
     package func beginWrite(_ wait: TurnWait = .inOrder) throws(StorageError) -> Transaction {
         try writing.begin(pages, wait)
     }
 
-    /// Whether this thread has a write transaction open: waiting for another one would be a deadlock.
+    /// Whether this thread has a write transaction open. If so, waiting for another one would be a deadlock.
     package var isWriting: Bool { pages.isWriting }
 
     /// Makes all commits durable and empties the journal.
@@ -103,8 +103,8 @@ package final class TreeStore: Sendable {
         try pages.rekey(encryption, keepsOthers: keepsOthers)
     }
 
-    /// Checkpoints and releases the file; its end moves into what is free before it, if that is little (`compactEnd`).
-    /// `.busy` while transactions are open.
+    /// Checkpoints and releases the file. If that is little work, moves the file's last pages into free space first
+    /// (`compactEnd`). Throws `.busy` while transactions are open.
     package func close() throws(StorageError) {
         var failure: StorageError?
         do throws(StorageError) { try compactEnd() } catch { failure = error }
@@ -112,16 +112,16 @@ package final class TreeStore: Sendable {
         if let failure { throw failure }
     }
 
-    /// The figures of the page layer: trees add none of their own.
+    /// The figures of the page layer. Trees add none of their own.
     package var statistics: PageStatistics { pages.statistics }
 }
 
-/// The parts of write transactions over trees, other than the pages. The store's thread has it too, which must not keep
-/// the store.
+/// The parts of write transactions over trees without the pages. The store's thread has a reference to it, which must
+/// not keep the store alive.
 final class TreeWriting: Sendable {
     let names: TreeNames
     private let durability: Durability
-    /// For the holder of the write transaction; made by the first one since commits have rested.
+    /// Memory for the holder of the write transaction. Made by the first one after a time without commits.
     private let memory = Mutex<WriterMemory?>(nil)
     let removed = RemovedEntries()
 
@@ -139,7 +139,7 @@ final class TreeWriting: Sendable {
         }
     }
 
-    /// Releases memory that the next write transaction can make again. An open one keeps its own.
+    /// Releases memory that the next write transaction can make again. An open transaction keeps its own.
     func forgetMemory() { memory.withLock { $0 = nil } }
 
     func begin(_ pages: PageStore, _ wait: TurnWait) throws(StorageError) -> Transaction {

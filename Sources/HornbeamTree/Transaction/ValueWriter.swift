@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Putting a value in parts: a long one goes to its place in the file as it comes, so that it never has to be in memory
-// as a whole. Its bytes don't go through the journal: the transaction commits by a checkpoint.
+// Putting a value in parts. A long value goes to its place in the file part by part, so that it never has to be in
+// memory as a whole. Its bytes don't go through the journal: the transaction commits with a checkpoint.
 
 package import HornbeamPages
 
-/// The value of one key while it is written. `finish` puts the entry. A writer that is given up leaves none. Neither
-/// does one that isn't finished when the transaction commits or, if the value is too long for memory, goes back to an
-/// earlier savepoint. The transaction may make other changes in the meantime.
+/// Writes the value of one key. `finish` puts the entry. If the writer is given up, there is no entry. Nor is there one
+/// if it isn't finished when the transaction commits or, for a value too long for memory, goes back to an earlier
+/// savepoint. The transaction may make other changes in the meantime.
 package final class ValueWriter {
     /// Size of the value in bytes.
     package let size: UInt64
@@ -32,7 +32,7 @@ package final class ValueWriter {
 
     deinit { cancel() }
 
-    /// Adds the value's next bytes.
+    /// Adds the value's next bytes. Throws `.invalid` if there are too many.
     package func append(_ bytes: Bytes) throws(StorageError) {
         try ensureOpen()
         if let page { return try page.append(bytes) }
@@ -42,8 +42,9 @@ package final class ValueWriter {
         short += bytes
     }
 
-    /// Puts the entry: inserts or replaces. All of the value has been added (`.invalid` if not, and it may go on). When
-    /// it throws there is no entry, and what was written of the value goes with this writer, or with the transaction.
+    /// Puts the entry: inserts it, or replaces its value. Throws `.invalid` if bytes are missing; adding may go on
+    /// then. After another error there is no entry, and the written part of the value is freed with this writer, or
+    /// with the transaction.
     package func finish() throws(StorageError) {
         try ensureOpen()
         if let page {
@@ -57,7 +58,7 @@ package final class ValueWriter {
         isOpen = false
     }
 
-    /// Gives the value up. Without effect once it is finished.
+    /// Gives the value up. Has no effect once it is finished.
     package func cancel() {
         isOpen = false
         page?.cancel()
@@ -70,7 +71,7 @@ package final class ValueWriter {
 }
 
 extension Transaction {
-    /// Begins to put a value of `size` bytes in parts.
+    /// Begins to put a value of `size` bytes in parts. Throws `.tooLarge` for a key or value beyond its limit.
     package func valueWriter(_ tree: TreeID, _ key: Bytes, size: UInt64) throws(StorageError) -> ValueWriter {
         try checkKey(key)
         guard size <= UInt64(NodeLayout.maximumValue) else {
@@ -89,7 +90,7 @@ extension Transaction {
 
     /// Inserts or replaces an entry whose value is already complete in its page.
     fileprivate func putLong(_ tree: TreeID, _ key: Bytes, _ page: LongPageWriter) throws(StorageError) {
-        // First: once it is finished the page must be referred to.
+        // First, because a finished page must be referred to.
         let (writer, open) = try prepare(tree)
         try page.finish()
         writer.redo.giveUp()

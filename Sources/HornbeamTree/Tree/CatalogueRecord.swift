@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// An entry of the catalogue, a tree of name → record with one for each named tree. Decoding trusts nothing that it
-// reads.
+// An entry of the catalogue, which is a tree of name → record with an entry for each named tree. Decoding trusts
+// nothing that it reads.
 
 import HornbeamPages
 
 /// A tree's entry in the catalogue: number u32 · level u8 · flags u8 · size of a reduced value u16 · page u64 ·
 /// birth u64 · count u64 · long values u64 · zero ×8 · name of the reduction, to the end.
 struct CatalogueRecord: Equatable {
-    /// Without the reduction's name.
+    /// The size without the reduction's name.
     static let fixedSize = 48
     static let maximumSize = fixedSize + StoredOptions.maximumName
 
-    /// Longest name of a tree: with it any record stays in its leaf. No record is ever a long value.
+    /// Longest name of a tree. With it any record still fits in its leaf: no record is ever a long value.
     static func maximumName(pageSize: Int) -> Int {
         min(
             NodeLayout.maximumKey(pageSize: pageSize),
@@ -30,7 +30,7 @@ struct CatalogueRecord: Equatable {
         self.longValues = longValues
     }
 
-    /// Decodes a catalogue entry as of the snapshot `transaction`.
+    /// Decodes a catalogue entry as of the snapshot `transaction`. Throws `.corrupt` for impossible content.
     init(_ bytes: Bytes, transaction: UInt64) throws(StorageError) {
         guard bytes.count >= Self.fixedSize, let start = bytes.baseAddress else {
             throw .corrupt(Corruption(reason: "a catalogue record of \(bytes.count) bytes"))
@@ -66,7 +66,7 @@ struct CatalogueRecord: Equatable {
 }
 
 extension TreeRoot {
-    /// Whether a snapshot can have such a root. Births of pages on disk are always below the writer's.
+    /// Whether a snapshot can have this root. Births of pages on disk are always below the writer's.
     func isPlausible(transaction: UInt64) -> Bool {
         isEmpty
             ? self == TreeRoot()

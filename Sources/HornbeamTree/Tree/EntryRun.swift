@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts and removes many small entries in the order of their keys: as many as are adjacent in a leaf at once.
+// Puts and removes many small entries in the order of their keys: all that are adjacent in a leaf at once.
 
 import Glibc
 import HornbeamPages
 
-/// Entries whose keys are of one size, and their values too: key and value of each in succession. In memory of the
+/// Entries with keys of one size and values of one size: the key and the value of each in succession. In memory of the
 /// caller, never in a node.
 package struct EntryRun {
     let start: UnsafeRawPointer
@@ -12,7 +12,7 @@ package struct EntryRun {
     package let keySize: Int
     package let valueSize: Int
 
-    /// Runs with longer keys or values are refused: those are put one by one.
+    /// The largest size of keys and values in a run. Entries with longer ones must be put one by one.
     package static var maximumSize: Int { 255 }
 
     /// `start` has `count * (keySize + valueSize)` bytes.
@@ -36,8 +36,8 @@ package struct EntryRun {
 }
 
 extension TreeWriter {
-    /// Adds entries behind the one before `first`, which was put just now: as many as go into its leaf as it is, and
-    /// come before that leaf's next entry; where there is none, only in the tree's last leaf. How many they are.
+    /// Adds entries after the one before `first`, which was put just now: as many as fit in its leaf as it is and come
+    /// before that leaf's next entry. If there is no next entry, adds only to the tree's last leaf. Returns their number.
     func fill(_ tree: OpenTreePointer, _ run: EntryRun, from first: Int) -> Int {
         guard let kept, kept.tree == tree, kept.changes == tree.pointee.changes,
             NodeLayout.cellHeader + run.entrySize <= tree.pointee.inlineLimit(pageSize: pageSize)
@@ -54,7 +54,7 @@ extension TreeWriter {
     }
 
     /// Removes the entry of a run's key `first`, and those of the next keys that follow it in its leaf. Returns the
-    /// number of keys that are done, and the number of their entries, which is zero or the same.
+    /// number of keys that are done, and the number of their entries, which is zero or equal to that.
     func delete(
         _ tree: OpenTreePointer, _ run: EntryRun, from first: Int
     ) throws(StorageError) -> (keys: Int, entries: Int) {
@@ -66,8 +66,8 @@ extension TreeWriter {
 }
 
 extension NodeView {
-    /// Number of a run's keys from `first` on that equal those of the leaf's entries from `index` on, one by one. The
-    /// first pair must be equal.
+    /// Number of a run's keys from `first` on that equal the keys of the leaf's entries from `index` on, one by one.
+    /// The first pair must be equal.
     fileprivate func countFollowing(_ run: EntryRun, from first: Int, at index: Int) -> Int {
         let most = min(run.count &- first, self.count &- index)
         let prefixSize = prefixSize
@@ -89,7 +89,7 @@ extension NodeView {
 
 extension NodeEditor {
     /// Number of a run's entries that can be inserted into the leaf before the entry at `index`, or after its last.
-    /// They ascend from the one before `first`, which is before `index`, share the prefix, and find room.
+    /// They must ascend from the one before `first`, which is before `index`, have the prefix, and find room.
     fileprivate func countFitting(_ run: EntryRun, from first: Int, before index: Int) -> Int {
         let view = view
         let next = index < view.count ? view.cell(index).suffix : nil
@@ -113,7 +113,7 @@ extension NodeEditor {
         return max(0, count)
     }
 
-    /// Inserts entries that fit before `index`.
+    /// Inserts entries before `index`. They must fit.
     fileprivate func insert(_ run: EntryRun, _ first: Int, count: Int, at index: Int) {
         let view = view
         let before = view.count
@@ -121,7 +121,8 @@ extension NodeEditor {
         let suffixSize = run.keySize &- prefixSize
         let cellSize = NodeLayout.cellHeader &+ suffixSize &+ run.valueSize
         var low = size &- view.heapSize
-        // The slots move by the new heads' size, those from `index` on by the new slots' more: the last first.
+        // The slots move by the new heads' size, those from `index` on also by the new slots'. The last ones move
+        // first.
         let formerSlots = NodeLayout.heads &+ NodeLayout.headSize &* before
         let newSlots = formerSlots &+ NodeLayout.headSize &* count
         memmove(

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages of the cache that a cursor stands on: one for each level of its path, and a long value's. Only cursors over
-// pages that aren't mapped have one.
+// The pages of the cache that a cursor is on: one for each level of its path, and one for a long value. Only cursors
+// over pages that aren't mapped have one.
 
 import HornbeamPages
 
-/// Belongs to one cursor; lets everything go with it.
+/// Belongs to one cursor. Its end releases all pages.
 final class HeldPath {
     private let view: PageView
-    /// By level; the last is for a long value.
+    /// The pins by level; the last is for a long value.
     private var pins: [PagePin?]
 
     private static let longValue = NodeLayout.maximumLevels
@@ -23,7 +23,7 @@ final class HeldPath {
         }
     }
 
-    /// Takes over the page looked at last as the path's node of that level; the former one goes.
+    /// Takes over the page read last as the path's node of that level. Releases the former one.
     func take(level: Int) {
         replace(level)
         if level == 0, let pin = pins[Self.longValue] {
@@ -32,7 +32,7 @@ final class HeldPath {
         }
     }
 
-    /// Takes over the page looked at last as the entry's long value.
+    /// Takes over the page read last as the entry's long value.
     func takeLongValue() { replace(Self.longValue) }
 
     private func replace(_ index: Int) {

@@ -3,7 +3,7 @@
 
 import HornbeamPages
 
-/// Keys from `low` up to, and without, `high`; nil is an open end.
+/// The keys from `low` up to, but not including, `high`; nil is an open end.
 package struct KeyRange: Equatable, Hashable, Sendable {
     package var low: [UInt8]?
     package var high: [UInt8]?
@@ -19,7 +19,7 @@ package struct KeyRange: Equatable, Hashable, Sendable {
         return key.lexicographicallyPrecedes(high)
     }
 
-    /// The part of it that a branch's child has.
+    /// The part of the range that belongs to a branch's child.
     func child(_ index: Int, of node: NodeView) -> KeyRange {
         KeyRange(
             low: index == 0 ? low : node.keyBytes(index),
@@ -39,7 +39,7 @@ extension KeyRange: CustomStringConvertible {
 
     private static let shownBytes = 24
 
-    /// As text if it is plain ASCII, else in hexadecimal digits; long keys are cut.
+    /// The key as text if it is plain ASCII, otherwise in hexadecimal digits. Cuts long keys.
     static func words(_ key: [UInt8]) -> String {
         let shown = key.prefix(shownBytes)
         let rest = key.count > shown.count ? "…" : ""
@@ -52,6 +52,6 @@ extension KeyRange: CustomStringConvertible {
 }
 
 extension NodeView {
-    /// A copy of the whole key; of a branch's first entry it has no meaning.
+    /// A copy of the whole key. For a branch's first entry it has no meaning.
     func keyBytes(_ index: Int) -> [UInt8] { Array(prefix) + Array(cell(index).suffix) }
 }

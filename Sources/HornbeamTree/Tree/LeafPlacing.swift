@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a transaction for a compressed tree: its changed leaves are compressed and placed, and their parents are
-// updated. Only nodes that the transaction has in memory are visited: no other has such a leaf below it.
+// updated. Only nodes that the transaction has in memory are visited, because no other has such a leaf below it.
 
 import HornbeamPages
 
 extension TreeWriter {
-    /// Gives every leaf of the tree that has no place its place.
+    /// Gives a place to every leaf of the tree that has none.
     func placeLeaves(_ tree: OpenTreePointer) throws(StorageError) {
         kept = nil
         let root = tree.pointee.root
@@ -37,10 +37,11 @@ extension TreeWriter {
 }
 
 extension NodeEditor {
-    /// Brings a leaf's cells in the order of their keys, from the end to the start, without gaps, and divides them.
+    /// Puts a leaf's cells in the order of their keys, from the end to the start, without gaps, and divides them into
+    /// blocks.
     ///
-    /// A block ends where an entry would make it too large, or, from half of that size on, before an entry that its
-    /// own key's head chooses: so a change moves the ends of few other blocks, which needn't be encoded again then
+    /// A block ends where an entry would make it too large or, from half of that size on, before an entry chosen by its
+    /// own key's head. So a change moves the ends of only a few other blocks, and the rest needn't be encoded again
     /// (content-defined chunking: Muthitacharoen, Chen, Mazières, “A low-bandwidth network file system”, 2001).
     func compactIntoParts(scratch: UnsafeMutableRawPointer) -> LeafParts {
         compact(scratch: scratch)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values too large for a leaf: each in a page of its own, so that reading one is a slice of the mapping. Written once,
-// never changed in place.
+// Values too large for a leaf. Each is in a page of its own, so that reading one gives a slice of the mapping. Written
+// once, never changed in place.
 
 import HornbeamPages
 
 enum LongValue {
-    /// Number of sectors of a page that holds a value of `size` bytes.
+    /// Number of sectors of a page with a value of `size` bytes.
     static func sectors(_ size: UInt64, in view: PageView) -> UInt32 {
         LongPage.sectors(size, isSealed: view.reserve > 0)
     }

@@ -6,33 +6,33 @@ import HornbeamPages
 
 /// A tree as a transaction knows it.
 struct OpenTree {
-    /// Grows with each change of this tree by the transaction, and when that ends: how cursors notice. First, because
-    /// they look at it by its address.
+    /// Grows with each change of this tree by the transaction, and when the transaction ends, so that cursors notice.
+    /// It comes first because cursors read it by the tree's address.
     var changes: UInt64 = 0
-    /// The number for lookups, or -1 once the tree is dropped or the transaction has ended.
+    /// The tree's number for lookups; -1 once the tree is dropped or the transaction has ended.
     var place: Int
     let number: UInt32
     var name: [UInt8]
     var root: TreeRoot
-    /// Entries whose values have pages of their own. If there is none, leaves can be dropped unread.
+    /// Number of entries whose values have pages of their own. If it is 0, leaves can be dropped without reading them.
     var longValues: UInt64
     /// Size of a reduced value in its branches; 0 without a reduction.
     let reductionSize: Int
     /// Whether its leaves are compressed.
     let isCompressed: Bool
-    /// The tree's reduction. Nil if it has none, or one that the program hasn't given the store. In the second case the
-    /// tree can't be changed.
+    /// The tree's reduction. Nil if it has none, or one that the program hasn't given the store; then it can't be
+    /// changed.
     let reduction: Reduction?
-    /// Whether a branch may hold reduced values that its children's are not any more (`TreeWriter.settleReductions`).
+    /// Whether a branch may have reduced values that no longer match its children (`TreeWriter.settleReductions`).
     var isStale = false
-    /// Whether leaves of it may be in memory without a place (`TreeWriter.placeLeaves`); only if it is compressed.
+    /// Whether leaves of it may be in memory without a place (`TreeWriter.placeLeaves`). Only in a compressed tree.
     var hasUnplacedLeaves = false
     private let leafStamp: NodeStamp
     private let branchStamp: NodeStamp
     /// The catalogue's record of the tree.
     var stored: CatalogueRecord
 
-    /// `reserve`: that of the store's pages.
+    /// `reserve`: the reserve of the store's pages.
     init(number: UInt32, name: [UInt8], stored: CatalogueRecord, reduction: Reduction?, reserve: Int) {
         place = Int(number)
         self.number = number
@@ -52,26 +52,26 @@ struct OpenTree {
         UnsafeRawPointer(tree).assumingMemoryBound(to: UInt64.self)
     }
 
-    /// The stamp of its nodes of that level.
+    /// The stamp of its nodes on that level.
     @inline(__always)
     func stamp(level: Int) -> NodeStamp { level == 0 ? leafStamp : branchStamp }
 
-    /// The largest cell that a leaf takes.
+    /// The largest cell that fits in a leaf.
     @inline(__always)
     func inlineLimit(pageSize: Int) -> Int {
         NodeLayout.inlineLimit(pageSize: isCompressed ? PageWriter.compressedLeafSize : pageSize)
     }
 
-    /// Lookups don't find it any more; cursors notice at their next move.
+    /// Hides the tree from lookups. Cursors notice at their next move.
     mutating func close() {
         place = -1
         changes &+= 1
     }
 
-    /// Whether the catalogue says something else of it. (Its options stay as they were created.)
+    /// Whether it differs from its catalogue record. (Its options never change.)
     var isChanged: Bool { root != stored.root || longValues != stored.longValues }
 
-    /// Entries added since the record was stored last; negative if some were removed.
+    /// Number of entries added since the record was stored last; negative if some were removed.
     var addedEntries: Int64 { Int64(bitPattern: root.count &- stored.root.count) }
 
     var record: CatalogueRecord {
@@ -101,12 +101,12 @@ extension OpenTreePointer {
     }
 }
 
-/// A hash table of opened trees with linear probing, in the order in which they were opened; no tree is removed alone.
-/// Numbers are dense, so they are their own hash. Its state is in memory of its own, so that a lookup through a class's
-/// constant needs no access check.
+/// A hash table of opened trees with linear probing, in the order of opening. No tree is removed alone. Numbers are
+/// dense, so they are their own hash. Its state has its own memory, so that a lookup through a class's constant needs
+/// no access check.
 struct OpenTrees: ~Copyable {
     private struct State {
-        /// The slots, a power of two of them; nil until the first tree is opened.
+        /// The slots, a power of two; nil until the first tree is opened.
         var slots: UnsafeMutablePointer<OpenTreePointer?>?
         /// Number of slots less one.
         var mask = -1
@@ -161,15 +161,15 @@ struct OpenTrees: ~Copyable {
         return pointer
     }
 
-    /// Makes all trees unfindable and their cursors notice.
+    /// Hides all trees from lookups, and lets their cursors notice.
     func close() {
         forEach { (tree) in tree.pointee.close() }
     }
 
-    /// Trees that were opened, dropped ones too.
+    /// Number of trees that were opened, including dropped ones.
     var count: Int { state.pointee.opened.count }
 
-    /// Each of them, in the order in which they were opened.
+    /// Passes each tree to `body`, in the order of opening.
     func forEach<Failure: Error>(_ body: (OpenTreePointer) throws(Failure) -> Void) throws(Failure) {
         for index in 0..<count { try body(state.pointee.opened[index]) }
     }

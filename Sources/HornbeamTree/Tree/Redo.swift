@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transaction's changes as the journal keeps them: logical operations, so that replaying gives the same content on
-// other pages. Reading validates every length: the bytes come from a file.
+// A transaction's changes as the journal keeps them: logical operations, so that a replay gives equal content on other
+// pages. Reading validates every length, because the bytes come from a file.
 //
 // Operation: kind u8 · tree u32 · size of a u32 · size of b u32 · a · b. All integers little-endian.
 
 import HornbeamPages
 
 enum RedoKind: UInt8 {
-    /// a: the name, b: the options, empty for none.
+    /// a: the name, b: the options, empty if there are none.
     case create = 1
     case drop = 2
     /// a: key, b: value.
     case put = 3
     /// a: key.
     case delete = 4
-    /// a, b: bounds, empty ones open.
+    /// a, b: bounds; an empty bound is open.
     case deleteRange = 5
 
-    /// Many puts. a: the size of each key u8, of each value u8; b: keys and values, one entry behind the other. Read
-    /// as the puts that it stands for.
+    /// Many puts. a: the size of each key u8, of each value u8; b: keys and values, one entry after the other. The
+    /// reader returns single puts.
     static var putRun: UInt8 { 6 }
-    /// Many deletes, in the same form, with values of 0 bytes.
+    /// Many deletes in this form, with values of 0 bytes.
     static var deleteRun: UInt8 { 7 }
 }
 
@@ -35,12 +35,12 @@ final class RedoLog {
     @exclusivity(unchecked) private var size = 0
     @exclusivity(unchecked) private var limit = 0
     @exclusivity(unchecked) private var isComplete = true
-    /// Size of the operations that were not kept, including those that were dropped when they became too many.
+    /// Size of the operations that were not kept, including those that were dropped because they were too many.
     @exclusivity(unchecked) private var lostSize = 0
 
     deinit { memory?.deallocate() }
 
-    /// Starts over for a transaction whose log may have `limit` bytes; beyond it nothing is kept.
+    /// Starts over for a transaction whose log may have `limit` bytes. Beyond that nothing is kept.
     func begin(limit: Int) {
         if capacity > Self.keptCapacity { release() }
         size = 0
@@ -52,10 +52,11 @@ final class RedoLog {
     /// The operations; nil if they were too many.
     var bytes: Bytes? { isComplete ? Bytes(start: memory, count: size) : nil }
 
-    /// How large a log that was too long would have been; 0 if it was not, or was given up for another reason.
+    /// The size that a log that became too long would have had; 0 if it didn't, or if it was given up for another
+    /// reason.
     var missingSize: Int { isComplete ? 0 : lostSize }
 
-    /// The transaction has changes that it doesn't hold: it commits by a checkpoint.
+    /// Notes that the transaction has changes that are not in the log, so that it commits with a checkpoint.
     func giveUp() {
         isComplete = false
         lostSize = 0
@@ -65,7 +66,7 @@ final class RedoLog {
     /// The position of the next operation.
     var mark: Int { size }
 
-    /// Forgets what was added since `mark`: it changed nothing. A log that was given up stays so.
+    /// Forgets the operations added since `mark`, which changed nothing. A log that was given up stays so.
     func takeBack(to mark: Int) {
         if isComplete { size = mark }
     }
@@ -101,7 +102,7 @@ final class RedoLog {
         size = needed
     }
 
-    /// Puts of many entries, or deletes of many keys, as one operation.
+    /// Adds the puts of many entries, or the deletes of many keys, as one operation.
     func add(_ run: EntryRun, tree: UInt32, isDeleting: Bool = false) {
         let sizes = (UInt8(truncatingIfNeeded: run.keySize), UInt8(truncatingIfNeeded: run.valueSize))
         let kind = isDeleting ? RedoKind.deleteRun : RedoKind.putRun
@@ -135,15 +136,15 @@ struct RedoOperation {
     var b: Bytes
 }
 
-/// Reads a log back.
+/// Reads a log.
 struct RedoReader {
     private var rest: Bytes
-    /// Puts or deletes of a run that are still to come.
+    /// The puts or deletes of a run that are still to be returned.
     private var run: (kind: RedoKind, entries: Bytes, tree: UInt32, keySize: Int, valueSize: Int)?
 
     init(_ bytes: Bytes) { rest = bytes }
 
-    /// The next operation; nil at the end.
+    /// Returns the next operation; nil at the end. Throws `.corrupt` if the log is damaged.
     mutating func next() throws(StorageError) -> RedoOperation? {
         if let operation = nextOfRun() { return operation }
         guard !rest.isEmpty else { return nil }

@@ -6,13 +6,13 @@
 package import HornbeamPages
 import Synchronization
 
-/// Condenses entries to bytes of a fixed size. `combine` must be associative and `identity` neutral; order is that of
-/// the keys, so it need not be commutative. Both functions must always give the same bytes for the same input, because
-/// their results are stored in the file. A changed function needs another name.
+/// Condenses entries to bytes of a fixed size. `combine` must be associative and `identity` neutral. Values are
+/// combined in the order of keys, so `combine` need not be commutative. Both functions must always give equal bytes for
+/// equal input, because their results are stored in the file. A changed function needs another name.
 package struct Reduction: Sendable {
-    /// Writes what one entry comes to, `size` bytes.
+    /// Writes the reduced value of one entry, `size` bytes.
     package typealias Map = @Sendable (_ key: Bytes, _ value: Bytes, _ target: UnsafeMutableRawPointer) -> Void
-    /// Adds the value of later entries to `target`, the value of earlier ones.
+    /// Combines the value of later entries into `target`, which has the value of earlier ones.
     package typealias Combine = @Sendable (_ target: UnsafeMutableRawPointer, _ next: UnsafeRawPointer) -> Void
 
     /// 1 to 64 bytes of UTF-8.
@@ -23,9 +23,9 @@ package struct Reduction: Sendable {
     package let identity: [UInt8]
     let map: Map
     let combine: Combine
-    /// Whether a branch may lack the value of a child: see `ReductionFolder`.
+    /// Whether the value of a child may be absent: see `ReductionFolder`.
     let isOptional: Bool
-    /// Makes the folder of an optional reduction that the program has given; nil if the program doesn't know it.
+    /// Makes the folder of an optional reduction; nil if the program doesn't know the reduction.
     let makeFolder: (@Sendable () -> any ReductionFolder)?
 
     package init(name: String, identity: [UInt8], map: @escaping Map, combine: @escaping Combine) {
@@ -39,7 +39,7 @@ package struct Reduction: Sendable {
     }
 
     /// A reduction whose values may be absent.
-    /// - Parameter size: of a reduced value, one byte for its state among them: 2 to `optionalLimit`.
+    /// - Parameter size: of a reduced value, including one byte for its state: 2 to `optionalLimit`.
     package init(name: String, size: Int, folder: (@Sendable () -> any ReductionFolder)?) {
         self.name = name
         self.size = size
@@ -50,15 +50,15 @@ package struct Reduction: Sendable {
         makeFolder = folder
     }
 
-    /// The optional reduction of a tree, of which this program has only the name.
+    /// The optional reduction of a tree of which this program knows only the name.
     init(unknown options: StoredOptions) {
         self.init(
             name: String(decoding: options.reduction, as: UTF8.self), size: options.reductionSize, folder: nil)
     }
 
-    /// Largest reduced value of a reduction that always has one.
+    /// Maximum size of a reduced value that is never absent.
     package static let limit = 64
-    /// Largest of one whose values may be absent.
+    /// Maximum size of a reduced value that may be absent.
     package static let optionalLimit = NodeLayout.maximumReduction
 
     var options: StoredOptions {
@@ -97,8 +97,8 @@ final class Reductions: Sendable {
         all.withLock { $0[Array(reduction.name.utf8)] = reduction }
     }
 
-    /// The reduction that a tree was created with; nil if the tree has none, or one that must always have a value and
-    /// that the program didn't give.
+    /// Returns the reduction that a tree was created with. Returns nil if the tree has none, or if the program didn't
+    /// give it and its values must not be absent.
     func find(_ options: StoredOptions) -> Reduction? {
         guard options.reductionSize > 0 else { return nil }
         let known = all.withLock { $0[options.reduction] }

@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// Entries that trees have lost since their leaves were filled up last, or since the store was opened.
+/// Numbers of entries that trees have lost since their leaves were filled up last, or since the store was opened.
 final class RemovedEntries: @unchecked Sendable {
     // Sendable: `byTree` is guarded by the writer's turn.
     @exclusivity(unchecked) private var byTree: [UInt32: Tree] = [:]
@@ -15,16 +15,16 @@ final class RemovedEntries: @unchecked Sendable {
         var place: [UInt8] = []
     }
 
-    /// In fewer there is nothing to gain.
+    /// Number of lost entries below which there is nothing to gain.
     static let worthLooking: Int64 = 256
 
-    /// Wraps on numbers that only damage can make.
+    /// Adds removed entries. Wraps on numbers that only damage can cause.
     func note(_ removed: Int64, in tree: UInt32) {
         byTree[tree, default: Tree()].removed &+= removed
         total.wrappingAdd(removed, ordering: .relaxed)
     }
 
-    /// Number for all trees since the last walk over them. Any thread.
+    /// Number of entries that all trees have lost since the last walk over them. Any thread.
     var sum: Int64 { total.load(ordering: .relaxed) }
     /// Subtracts the sum that was read before such a walk.
     func forget(sum: Int64) { total.wrappingSubtract(sum, ordering: .relaxed) }

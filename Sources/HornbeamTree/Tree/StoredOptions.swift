@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options with which a tree was created, in the form of the catalogue and the journal. Never change in a tree's
-// life.
+// The options with which a tree was created, as the catalogue and the journal store them. They never change.
 
 import HornbeamPages
 
@@ -28,7 +27,7 @@ struct StoredOptions: Equatable {
         self.reduction = reduction
     }
 
-    /// Decodes a journal's operation; it may be empty.
+    /// Decodes the options in a journal's operation, which may be empty.
     init(journal bytes: Bytes) throws(StorageError) {
         guard !bytes.isEmpty else {
             self.init()
@@ -46,7 +45,7 @@ struct StoredOptions: Equatable {
         try checkFlags()
     }
 
-    /// For the journal: empty where nothing was chosen.
+    /// The options for the journal: empty if none was chosen.
     var journalBytes: [UInt8] {
         guard self != StoredOptions() else { return [] }
         let size = UInt16(truncatingIfNeeded: reductionSize)
@@ -70,12 +69,12 @@ struct StoredOptions: Equatable {
 }
 
 extension StoredOptions {
-    /// The tree's reduction as a copy made by another program can have it. Returns nil if the tree has none, or it is
-    /// not built in.
+    /// The tree's reduction as a copy made by another program can have it. Returns nil if the tree has none, or one
+    /// that is not built in.
     var keptReduction: Reduction? {
         if hasOptionalValues { return Reduction(unknown: self) }
         let builtIn = Reduction.builtIn(String(decoding: reduction, as: UTF8.self))
-        // A program may have a reduction of its own under such a name.
+        // A program may have a reduction of its own with such a name.
         return builtIn?.size == reductionSize ? builtIn : nil
     }
 }

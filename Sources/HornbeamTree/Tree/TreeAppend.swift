@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading sorted entries: nodes are filled to the brim from left to right, and the path to the leaf is kept from one
-// entry to the next, so that most need no descent, and those behind all others no search either.
+// Loading sorted entries: nodes are filled completely from left to right. The path to the leaf is kept from one entry
+// to the next, so that most need no descent, and those after all others also need no search.
 
 import HornbeamPages
 
-/// For which tree the writer's path leads to the leaf that was changed last. Any descent takes the path for itself,
-/// and any other change of the tree makes its counter go on.
+/// The tree for which the writer's path leads to the leaf that was changed last. Any descent replaces the path, and any
+/// other change of the tree raises its counter.
 struct KeptPath {
     var tree: OpenTreePointer
     /// The tree's change counter when the path was last right.
@@ -15,8 +15,8 @@ struct KeptPath {
 }
 
 extension TreeWriter {
-    /// Inserts behind all entries; false (and nothing done) if the key isn't the greatest. The transaction has counted
-    /// one change of the tree for it.
+    /// Inserts an entry after all others. Returns false, without any change, if the key isn't the greatest. The
+    /// transaction must have counted one change of the tree for it.
     func append(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) -> Bool {
         guard !tree.pointee.root.isEmpty else {
             try plant(tree, key, value)
@@ -33,15 +33,15 @@ extension TreeWriter {
         return true
     }
 
-    /// Whether the path still leads to the leaf of the tree that was changed last, or even to its last leaf. The
-    /// transaction has counted one change of the tree since.
+    /// Whether the path still leads to the leaf of the tree that was changed last and, with `toLast`, to its last leaf.
+    /// The transaction must have counted one change of the tree since.
     @inline(__always)
     func keepsPath(_ tree: OpenTreePointer, toLast: Bool) -> Bool {
         guard let kept else { return false }
         return kept.tree == tree && kept.changes &+ 1 == tree.pointee.changes && (kept.isLast || !toLast)
     }
 
-    /// The index of a key in the kept path's leaf. Returns nil if the key may belong to another leaf: it certainly
+    /// The index of a key in the kept path's leaf. Returns nil if the key may belong to another leaf. It certainly
     /// belongs to this one if it is between its first and its last entry.
     @inline(__always)
     func keptPlace(_ tree: OpenTreePointer, _ key: Bytes) -> (index: Int, found: Bool)? {
@@ -60,7 +60,8 @@ extension TreeWriter {
         return (index, found)
     }
 
-    /// Inserts behind all entries; the path leads to the last leaf, all of it this transaction's.
+    /// Inserts an entry after all others. The path must lead to the last leaf, and its nodes must belong to this
+    /// transaction.
     func putLast(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) {
         if tree.pointee.reductionSize > 0 { markStale(tree) }
         let stored = try store(tree, value, keySize: key.count)
@@ -69,7 +70,7 @@ extension TreeWriter {
         try push(tree, key, stored)
     }
 
-    /// Adds an entry behind the last of the path's leaf.
+    /// Adds an entry after the last one of the path's leaf.
     private func push(_ tree: OpenTreePointer, _ key: Bytes, _ value: CellValue) throws(StorageError) {
         let leaf = editor(0)
         let count = leaf.view.count
@@ -79,7 +80,7 @@ extension TreeWriter {
         case .compacted: try insert(tree, level: 0, at: count, key, value)
         case .no:
             appendedBytes &+= leaf.view.size
-            // The leaf stays as it is; the entry begins the next one.
+            // The leaf stays as it is, and the entry begins the next one.
             var list = emptyList(tree, level: 0)
             list.append(leaf.view, count - 1..<count)
             list.insert(at: 1, key: key, value: value)
@@ -89,7 +90,7 @@ extension TreeWriter {
 }
 
 extension NodeView {
-    /// Whether a key comes after all of a leaf's.
+    /// Whether a key comes after all keys of a leaf.
     @inline(__always)
     func isBehindAll(_ key: Bytes) -> Bool {
         guard let start = key.baseAddress else { return false }

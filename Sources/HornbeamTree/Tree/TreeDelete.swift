@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes entries, one at a time or many adjacent ones in a leaf, and keeps trees from thinning out: a node that falls
-// below a quarter is joined with a sibling if the two then fill at most three quarters, so that a join is never soon
-// followed by a split. Otherwise it takes entries over from one, so that both have more than a quarter.
+// Removes entries, one at a time or many adjacent ones in a leaf, and keeps trees from thinning out. A node that uses
+// less than a quarter is joined with a sibling if the two then fill at most three quarters, so that a join is never
+// soon followed by a split. Otherwise it takes over entries from a sibling, so that both use more than a quarter.
 
 import HornbeamPages
 
 extension TreeWriter {
-    /// Removes the entry; false, and nothing is copied, if there is none.
+    /// Removes the entry. Returns false, without copying anything, if there is none.
     func delete(_ tree: OpenTreePointer, _ key: Bytes) throws(StorageError) -> Bool {
         guard let index = try place(tree, of: key) else { return false }
         try remove(tree, index..<index + 1)
         return true
     }
 
-    /// The index of a key's entry in the leaf to which the path then leads; nil if there is none.
+    /// Returns the index of a key's entry in its leaf, to which the path leads then. Returns nil if there is none.
     func place(_ tree: OpenTreePointer, of key: Bytes) throws(StorageError) -> Int? {
         guard !tree.pointee.root.isEmpty else { return nil }
         // Keys that are close together need no descent.
@@ -26,7 +26,7 @@ extension TreeWriter {
         return found ? index : nil
     }
 
-    /// Removes entries of the leaf to which the path leads.
+    /// Removes entries of the leaf at the path's end.
     func remove(_ tree: OpenTreePointer, _ range: Range<Int>) throws(StorageError) {
         appendedBytes = 0
         try ownPath(tree)
@@ -45,7 +45,7 @@ extension TreeWriter {
         }
     }
 
-    /// Whether no node of the path below the root is thin, and the leaf isn't empty: nothing is to be put right.
+    /// Whether no node of the path below the root is thin, and the leaf isn't empty, so that nothing needs tidying.
     private func isPathTidy(_ tree: OpenTreePointer) -> Bool {
         var level = 0
         while level < tree.pointee.root.level {
@@ -55,7 +55,7 @@ extension TreeWriter {
         return editor(0).view.count > 0
     }
 
-    /// Puts the path right, from the leaf up, after an entry went from the leaf.
+    /// Tidies the path, from the leaf up, after an entry of the leaf was removed.
     private func tidyPath(_ tree: OpenTreePointer) throws(StorageError) {
         var level = 0
         while level < tree.pointee.root.level {
@@ -73,7 +73,7 @@ extension TreeWriter {
         try lowerRoot(tree)
     }
 
-    /// Takes needless roots away: an empty one, or branches with one child.
+    /// Removes roots that aren't needed: an empty one, and branches with one child.
     func lowerRoot(_ tree: OpenTreePointer) throws(StorageError) {
         while !tree.pointee.root.isEmpty {
             let root = tree.pointee.root
@@ -91,8 +91,8 @@ extension TreeWriter {
         }
     }
 
-    /// Joins a branch's child with a sibling if it has become thin, or else fills it up from one. Whether the branch
-    /// lost an entry by that. `parent` is a page of this transaction; `level` is the child's.
+    /// Joins a branch's child with a sibling if it has become thin, or fills it up from one. Returns whether the branch
+    /// lost an entry by that. `parent` must be a page of this transaction; `level` is the child's.
     func joinIfThin(
         _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int
     ) throws(StorageError) -> Bool {
@@ -110,9 +110,9 @@ extension TreeWriter {
     /// Whether a node uses less than a quarter of its capacity.
     func isThin(_ node: NodeView) -> Bool { node.usedSize < NodeLayout.capacity(pageSize: node.size) / 4 }
 
-    /// The entries of a branch's children at `index` and after it, from copies of them: the children may be rewritten.
-    /// Refuses children that don't keep to the separator between them: a node was checked by itself when it was read,
-    /// and every use of the list depends on its order.
+    /// The entries of a branch's children at `index` and after it, from copies, because the children may be rewritten.
+    /// Throws for children that contradict the separator between them: a node was checked alone when it was read, and
+    /// every use of the list depends on its order.
     private func entries(
         _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int
     ) throws(StorageError) -> EntryList? {
@@ -127,7 +127,7 @@ extension TreeWriter {
             list.append(node, 0..<node.count)
             guard place == 1 else { continue }
             let separator = EntryReference(parent.view, index + 1, hasPrefix: true)
-            // The first entry of the second node, which stood for minus infinity, gets the separator as its key.
+            // The first entry of the second node stood for minus infinity. It gets the separator as its key.
             if level > 0 { list.setKey(at: first, of: separator) }
             let isBehind = level == 0 || first + 1 == list.count || separator.precedes(list[first + 1])
             guard first == 0 || list[first - 1].precedes(separator), isBehind, !list[first].precedes(separator) else {
@@ -148,9 +148,10 @@ extension TreeWriter {
             pageSize: min(leftSize, try node(tree, right.page, birth: right.birth, level: level).size))
     }
 
-    /// Shares the entries of a branch's children at `index` and after it out anew: those before the place that `cut`
-    /// names by all of them and the capacity of a child go to the first. Without `cut` each gets about the same. False,
-    /// and nothing is changed, if `cut` names none or the branch has no room for the separator that this needs.
+    /// Divides the entries of a branch's children at `index` and after it between them again. The entries before the
+    /// index that `cut` returns, given all of them and a child's capacity, go to the first. Without `cut` each gets
+    /// about half. Returns false, without any change, if `cut` returns nil or the branch has no room for the new
+    /// separator.
     func shareOut(
         _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int,
         cut: (EntryList, Int) -> Int? = { $0.splitIndex(capacity: $1) }
@@ -175,8 +176,8 @@ extension TreeWriter {
         return true
     }
 
-    /// Refuses a separator that would put a branch's entries out of order, after the one at `index` and before that at
-    /// `end`: only a child with other keys than its parent says brings one about.
+    /// Throws for a separator that would put a branch's entries out of order, after the one at `index` and before the
+    /// one at `end`. Only a child whose keys contradict its parent causes that.
     func checkSeparator(_ key: Bytes, in branch: NodeView, after index: Int, before end: Int) throws(StorageError) {
         guard let start = key.baseAddress else { return }
         let new = EntryReference(key: start, size: key.count, value: CellValue(bytes: key, isLong: false))
@@ -188,7 +189,7 @@ extension TreeWriter {
         }
     }
 
-    /// Whether a branch has room for a child under another separator; it may have to do without its prefix.
+    /// Whether a branch has room for a child under another separator, possibly without its prefix.
     private func canTake(_ branch: NodeEditor, _ key: Bytes, valueSize: Int, insteadOf index: Int) -> Bool {
         let view = branch.view
         if branch.sharesPrefix(key) {
@@ -197,7 +198,8 @@ extension TreeWriter {
         return view.usedSize + view.count * view.prefixSize + key.count <= branch.capacity
     }
 
-    /// Puts another separator and child in a branch's place `index`, which is not the first. `canTake` has been asked.
+    /// Puts another separator and child at a branch's `index`, which must not be the first. `canTake` must have been
+    /// asked.
     private func replaceChild(
         _ tree: OpenTreePointer, _ branch: NodeEditor, _ index: Int, _ key: Bytes, _ value: CellValue, level: Int
     ) {
@@ -217,8 +219,8 @@ extension TreeWriter {
         list.write(0..<list.count, to: branch.base, size: branch.size)
     }
 
-    /// Joins a branch's children at `index` and after it, if they fit well in one node. `fill`: how full that is at
-    /// most, in sixteenths.
+    /// Joins a branch's children at `index` and after it, if they fit well in one node. `fill`: how much of it they may
+    /// fill, in sixteenths.
     func join(
         _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int, fill: Int = 12
     ) throws(StorageError) -> Bool {
@@ -226,7 +228,7 @@ extension TreeWriter {
         let rightRecord = parent.view.child(index + 1)
         let left = try node(tree, leftRecord.page, birth: leftRecord.birth, level: level)
         let right = try node(tree, rightRecord.page, birth: rightRecord.birth, level: level)
-        // Cheap and never wrong: joining saves at most the prefixes and a reserve.
+        // A cheap bound that is never wrong: joining saves at most the prefixes and a reserve.
         let least =
             left.usedSize - left.prefixSize + right.usedSize - right.prefixSize - right.stamp.reserve
         let capacity = NodeLayout.capacity(pageSize: min(left.size, right.size))
@@ -247,7 +249,7 @@ extension TreeWriter {
         return true
     }
 
-    /// Takes a range of entries out of a node of this transaction.
+    /// Removes a range of entries from a node of this transaction.
     func removeEntries(_ tree: OpenTreePointer, of node: NodeEditor, _ range: Range<Int>, level: Int) {
         let isFirstOfBranch = level > 0 && range.lowerBound == 0
         if range.count == 1 {

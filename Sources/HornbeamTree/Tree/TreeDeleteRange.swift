@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Removes a range of keys, or a whole tree. Only the nodes on the range's two edges are rewritten. Nodes between are
-// freed by their parents' records, without reading leaves, unless the tree has long values.
+// freed by their parents' records. Their leaves are not read, unless the tree has long values.
 
 import HornbeamPages
 
 extension TreeWriter {
-    /// Removes the entries of [from, to); nil is an open end, and from < to. How many went.
+    /// Removes the entries of [from, to); nil is an open end, and `from` must be less than `to`. Returns their number.
     func deleteRange(_ tree: OpenTreePointer, from: Bytes?, to: Bytes?) throws(StorageError) -> UInt64 {
         let root = tree.pointee.root
         guard !root.isEmpty else { return 0 }
@@ -27,8 +27,8 @@ extension TreeWriter {
         return root.count &- (left?.count ?? 0)
     }
 
-    /// Joins what is thin on the path to a key, until nothing is that can be helped. Each round but the last takes a
-    /// node away, from the top, as a joined branch gives the nodes below it siblings.
+    /// Joins thin nodes on the path to a key, until no more can be joined. Each round except the last removes a node,
+    /// from the top, because a joined branch gives the nodes below it siblings.
     private func tidy(_ tree: OpenTreePointer, around key: Bytes) throws(StorageError) {
         var isChanged = true
         while isChanged, !tree.pointee.root.isEmpty {
@@ -73,11 +73,11 @@ extension TreeWriter {
         try pages.free(record.page, birth: record.birth, sectors: nil)
     }
 
-    /// Maximum number of entries that are removed from a leaf in place: rewriting a leaf takes the time of some
+    /// Maximum number of entries that are removed from a leaf in place. Rewriting a leaf takes as long as removing some
     /// hundred.
     private static var fewEntries: Int { 128 }
 
-    /// Removes the range from a subtree. Returns the remaining subtree, nil if nothing is left.
+    /// Removes the range from a subtree. Returns the remaining subtree; nil if nothing is left.
     private func prune(
         _ tree: OpenTreePointer, _ record: ChildRecord, level: Int, from: Bytes?, to: Bytes?
     ) throws(StorageError) -> ChildRecord? {
@@ -120,7 +120,7 @@ extension TreeWriter {
         let first = from.map { node.childIndex($0) } ?? 0
         let last = to.map { node.childIndex($0) } ?? node.count - 1
         guard first <= last else { return record }
-        // The children on the edges may keep something; those between go whole.
+        // The children on the edges may keep entries; those between are dropped whole.
         let isOne = first == last
         let left = try prune(tree, node.child(first), level: level - 1, from: from, to: isOne ? to : nil)
         for index in first..<last where index > first {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looking many keys up at once: groups of them go down the tree level by level, and while one node is searched the
-// lines of the next ones are on their way from memory.
+// Looking up many keys at once: groups of them go down the tree level by level, and while one node is searched, the
+// cache lines of the next ones are being loaded from memory.
 
 import HornbeamPages
 
 extension TreeRoot {
-    /// Lookups in flight together: about as many as the processor has requests for lines of memory.
+    /// Number of lookups in flight together: about as many as the processor has requests for cache lines.
     private static var groupSize: Int { 16 }
 
-    /// Calls `body` with the place of each of `total` keys, in their order, and its value, nil if it isn't there.
+    /// Passes the index of each of `total` keys to `body`, in order, with its value; nil if it isn't there.
     @inline(__always)
     func getMany(
         _ total: Int, key: (Int) -> Bytes, of tree: UInt32, in view: PageView, _ body: (Int, Bytes?) -> Void
     ) throws(StorageError) {
-        // Pages for a cache come from the disk, not from memory: there is nothing to interleave.
+        // Without a mapping pages come from the disk, not from memory, so there is nothing to interleave.
         guard !isEmpty, view.isMapped else {
             for index in 0..<total { body(index, try get(key(index), of: tree, in: view)) }
             return
@@ -79,8 +79,8 @@ extension TreeRoot {
         try find(numbers, at: &places, of: tree, in: view, into: found)
     }
 
-    /// In the leaves: first the place of each entry, so that all of them are on their way from memory when the first is
-    /// read.
+    /// Searches the leaves: first finds the place of each entry, so that all of them are being loaded from memory when
+    /// the first is read.
     @inline(__always)
     private func find(
         _ numbers: UnsafeBufferPointer<UInt64>, at leaves: inout InlineArray<16, NodePlace>, of tree: UInt32,
@@ -110,13 +110,13 @@ extension TreeRoot {
     }
 }
 
-/// The position of a node.
+/// A node's page and birth.
 private struct NodePlace {
     var page: UInt64
     var birth: UInt64
 }
 
-/// The position where an entry is, or would be.
+/// The position of an entry, or the position where it would be.
 private struct EntryPlace {
     var leaf: UnsafeRawPointer
     var index: Int

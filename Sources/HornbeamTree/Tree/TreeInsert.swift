@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Putting entries: in place where they fit, else by rebuilding the node with another prefix or splitting it, up to the
-// root. The transaction has checked that the key has 1 to `maximumKey` bytes, the value at most `maximumValue`.
+// Putting entries: in place if they fit, otherwise by rebuilding the node with another prefix or splitting it, up to
+// the root. The transaction has checked that the key has 1 to `maximumKey` bytes, and the value at most `maximumValue`.
 
 import Glibc
 import HornbeamPages
@@ -11,7 +11,7 @@ extension TreeWriter {
         guard !tree.pointee.root.isEmpty else { return try plant(tree, key, value) }
         // Keys that come in order need no descent, even if the caller doesn't know that they do.
         if keepsPath(tree, toLast: true), editor(0).view.isBehindAll(key) { return try putLast(tree, key, value) }
-        // Keys that are close together don't need one either.
+        // Neither do keys that are close together.
         if let (index, found) = keptPlace(tree, key) { return try put(tree, at: index, found, key, value) }
         isFilling = false
         let (index, found) = try descend(tree, key)
@@ -22,7 +22,7 @@ extension TreeWriter {
         try put(tree, at: index, found, key, value)
     }
 
-    /// Inserts unless the key is there; false, and nothing is copied, if it is.
+    /// Inserts an entry unless its key is there. Returns false, without copying anything, if it is.
     func insert(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) -> Bool {
         guard !tree.pointee.root.isEmpty else {
             try plant(tree, key, value)
@@ -43,7 +43,7 @@ extension TreeWriter {
         return true
     }
 
-    /// Inserts or replaces an entry whose value is in a page of its own already.
+    /// Inserts or replaces an entry whose value is already in a page of its own.
     func put(_ tree: OpenTreePointer, _ key: Bytes, long: LongReference) throws(StorageError) {
         guard !tree.pointee.root.isEmpty else { return try plant(tree, key, refer(tree, to: long)) }
         let (index, found) = try descend(tree, key)
@@ -51,7 +51,7 @@ extension TreeWriter {
         try put(tree, at: index, found, key, refer(tree, to: long))
     }
 
-    /// Puts an entry at the place that `descend` has found. The path to it is kept.
+    /// Puts an entry at the place that `descend` has found. Keeps the path to it.
     @inline(__always)
     private func put(
         _ tree: OpenTreePointer, at index: Int, _ found: Bool, _ key: Bytes, _ value: Bytes
@@ -78,7 +78,7 @@ extension TreeWriter {
         }
     }
 
-    /// The first entry of an empty tree.
+    /// Puts the first entry of an empty tree.
     func plant(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) {
         try plant(tree, key, store(tree, value, keySize: key.count))
     }
@@ -91,7 +91,7 @@ extension TreeWriter {
         tree.pointee.root = TreeRoot(page: leaf.page, birth: birth, count: 1, level: 0)
     }
 
-    /// The value as a cell will hold it; writes its page if it needs one.
+    /// Returns the value in its form for a cell. Writes its page if it needs one.
     @inline(__always)
     func store(_ tree: OpenTreePointer, _ value: Bytes, keySize: Int) throws(StorageError) -> CellValue {
         if NodeLayout.cellHeader &+ keySize &+ value.count <= tree.pointee.inlineLimit(pageSize: pageSize) {
@@ -100,7 +100,7 @@ extension TreeWriter {
         return refer(tree, to: try LongValue.write(value, with: pages))
     }
 
-    /// A long value as a cell will hold it.
+    /// Returns a long value in its form for a cell.
     private func refer(_ tree: OpenTreePointer, to long: LongReference) -> CellValue {
         long.write(to: memory.reference)
         tree.pointee.longValues &+= 1
@@ -150,7 +150,7 @@ extension TreeWriter {
         }
     }
 
-    /// Writes the node anew with the entry in it, as one node or two.
+    /// Rewrites the node with the entry in it, as one node or two.
     private func rebuild(
         _ tree: OpenTreePointer, level: Int, at index: Int, _ key: Bytes, _ value: CellValue, replacing: Bool
     ) throws(StorageError) {
@@ -168,7 +168,7 @@ extension TreeWriter {
         if list.nodeSize(0..<list.count) <= node.capacity {
             return list.write(0..<list.count, to: node.base, size: node.size)
         }
-        // Ascending keys fill nodes to the brim: the new entry starts the next one.
+        // Ascending keys fill nodes completely: the new entry starts the next one.
         let isAscending = !replacing && isRightEdge(tree, level: level, index: index)
         let isFull =
             isAscending
@@ -180,8 +180,8 @@ extension TreeWriter {
         try split(tree, level: level, list, at: cut)
     }
 
-    /// Moves the entries of the list from `cut` on to a new node. The path's node gets those before, or keeps what it
-    /// has, which then ends with them.
+    /// Moves the entries of the list from `cut` on to a new node. The path's node gets the entries before `cut` or,
+    /// with `keepsLeft`, keeps its own, which must end with them.
     func split(
         _ tree: OpenTreePointer, level: Int, _ list: EntryList, at cut: Int, keepsLeft: Bool = false
     ) throws(StorageError) {
@@ -227,7 +227,7 @@ extension TreeWriter {
         tree.pointee.root.level = level
     }
 
-    /// A child record as a cell will hold it, its reduced value stale.
+    /// Returns a child record in its form for a cell, with a stale reduced value.
     func childValue(_ tree: OpenTreePointer, _ record: ChildRecord, place: Int = 0) -> CellValue {
         let reductionSize = tree.pointee.reductionSize
         let size = NodeLayout.childSize + reductionSize
@@ -237,12 +237,12 @@ extension TreeWriter {
         return CellValue(bytes: Bytes(start: bytes, count: size), isLong: false)
     }
 
-    /// Entries below a node of that level.
+    /// Number of entries below a node of that level.
     func entries(_ node: NodeView, _ level: Int) -> UInt64 {
         level == 0 ? UInt64(node.count) : node.childEntries
     }
 
-    /// Whether an entry before `index` of the path's node at that level would be the tree's last.
+    /// Whether an entry inserted before `index` of the path's node at that level would be the tree's last.
     func isRightEdge(_ tree: OpenTreePointer, level: Int, index: Int) -> Bool {
         guard index == editor(level).view.count else { return false }
         var above = level + 1

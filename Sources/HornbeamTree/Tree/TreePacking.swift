@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills up leaves that deletions have left half empty. `TreeDelete` joins two leaves only once one of them is thin;
-// here the entries of many adjacent leaves move together, if fewer leaves are enough for them.
+// Fills up leaves that deletions have left half empty. `TreeDelete` joins two leaves only once one of them is thin.
+// Here the entries of many adjacent leaves are moved together if they need fewer leaves.
 
 import HornbeamPages
 
-/// How far leaves are filled up, and when it is worth it.
+/// The degree to which leaves are filled up, and the gain from which it is worth it.
 struct PackingAim {
-    /// Sixteenths of a leaf's capacity. The rest spares the next insertions a split.
+    /// Sixteenths of a leaf's capacity. The rest saves the next insertions a split.
     var fill: Int
     /// The least gain: one freed leaf for this number of leaves.
     var leastGain: Int
-    /// Whether the user asked for it: otherwise only trees that have lost many entries are handled.
+    /// Whether the user asked for it. Otherwise only trees that have lost many entries are packed.
     var isAsked: Bool
 
     static var compact: PackingAim { PackingAim(fill: 15, leastGain: 8, isAsked: true) }
     static var byItself: PackingAim { PackingAim(fill: 12, leastGain: 3, isAsked: false) }
 }
 
-/// The outcome for some leaves of a tree.
+/// The result for some leaves of a tree.
 struct PackedLeaves {
     /// The first key after them; nil at the tree's end.
     var next: [UInt8]?
@@ -26,8 +26,8 @@ struct PackedLeaves {
 }
 
 extension TreeWriter {
-    /// Fills up leaves from that of `key` on (empty: the first one), at most `most`, all of one branch, if it is worth
-    /// it. The tree's entries stay as they are: nothing is for the journal to tell.
+    /// Fills up leaves from the leaf of `key` on (empty: the first one), at most `most`, all of one branch, if it is
+    /// worth it. The tree's entries don't change, so the journal needs no record.
     func packLeaves(
         _ tree: OpenTreePointer, from key: [UInt8], most: Int, _ aim: PackingAim
     ) throws(StorageError) -> PackedLeaves {
@@ -56,17 +56,17 @@ extension TreeWriter {
             }
         }
         packed.written += 1
-        // The last of them may have room for what follows.
+        // The last of them may have room for the entries that follow.
         if end > first + 1, end < parent.view.count { packed.next = parent.view.keyBytes(end - 1) }
         kept = nil
         try joinThinBranches(tree)
         return packed
     }
 
-    /// Leaves that `hasEmptyLeaves` reads.
+    /// Number of leaves that `hasEmptyLeaves` reads.
     static var packingSamples: Int { 48 }
 
-    /// By some of its leaves: whether filling them up would free as many as it should.
+    /// Whether filling up the leaves would free enough of them, as a sample shows.
     func hasEmptyLeaves(_ tree: OpenTreePointer, _ aim: PackingAim) throws(StorageError) -> Bool {
         let samples = UInt64(Self.packingSamples)
         let entries = tree.pointee.root.count
@@ -79,7 +79,7 @@ extension TreeWriter {
             used += leaf.usedSize
             capacity += NodeLayout.capacity(pageSize: leaf.size)
         }
-        // Half the gain in all of the tree may be the whole gain in a part of it.
+        // A part of the tree may have the whole gain if all of it has half the gain.
         return used * 16 < capacity * aim.fill / (2 * aim.leastGain) * (2 * aim.leastGain - 1)
     }
 
@@ -124,8 +124,8 @@ extension TreeWriter {
         return leavesNeeded(leaves, aim) <= most
     }
 
-    /// Number of leaves that the entries would fill, or a few more: the keys of one leaf may have a longer common
-    /// prefix than all keys.
+    /// Number of leaves that the entries would fill. May be a few too many, because the keys of one leaf may have a
+    /// longer common prefix than all keys.
     private func leavesNeeded(_ leaves: [NodeView], _ aim: PackingAim) -> Int {
         guard let first = leaves.first, let last = leaves.last, first.count > 0, last.count > 0 else { return .max }
         let shared = EntryReference(first, 0, hasPrefix: true)
@@ -165,7 +165,7 @@ extension TreeWriter {
         }
     }
 
-    /// Joins what is thin above the leaves, on the path.
+    /// Joins thin branches on the path.
     private func joinThinBranches(_ tree: OpenTreePointer) throws(StorageError) {
         var level = 1
         while level < tree.pointee.root.level {

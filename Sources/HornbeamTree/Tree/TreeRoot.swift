@@ -4,11 +4,11 @@
 
 import HornbeamPages
 
-/// The root of a tree. Page 0: an empty tree.
+/// The root of a tree. Page 0 means an empty tree.
 struct TreeRoot: Equatable, Sendable {
     var page: UInt64 = 0
     var birth: UInt64 = 0
-    /// Entries in the tree.
+    /// Number of entries in the tree.
     var count: UInt64 = 0
     /// The level of the root; 0 is a leaf.
     var level = 0
@@ -16,9 +16,9 @@ struct TreeRoot: Equatable, Sendable {
     @inline(__always) var isEmpty: Bool { page == 0 }
 }
 
-/// Distinguishes contents of a tree: within a life of the file, from one recovery to the next, no page is written again
-/// under the same number and birth, so states with the same root have the same entries. Births of transactions that a
-/// crash lost are used again in the next life.
+/// Distinguishes contents of a tree. Within a life of the file, from one recovery to the next, no page is written twice
+/// under one number and birth, so states with equal roots have equal entries. The next life uses births again whose
+/// transactions were lost in a crash.
 package struct TreeIdentity: Equatable, Sendable {
     private let root: TreeRoot
 
@@ -26,7 +26,7 @@ package struct TreeIdentity: Equatable, Sendable {
 }
 
 extension PageView {
-    /// A node, verified.
+    /// Returns a node, verified.
     @inline(__always)
     func node(_ page: UInt64, birth: UInt64, level: Int) throws(StorageError) -> NodeView {
         let kind = level == 0 ? PageKind.leaf : PageKind.branch
@@ -34,8 +34,8 @@ extension PageView {
         return level == 0 ? NodeView(leaf: bytes) : NodeView(bytes, size: pageSize)
     }
 
-    /// A leaf of that tree, verified. Every descent ends in one, so branches of another tree that something took it
-    /// through show here too.
+    /// Returns a leaf of that tree, verified. Every descent ends in a leaf, so branches of another tree on the way are
+    /// detected here too.
     @inline(__always)
     func leaf(_ page: UInt64, birth: UInt64, of tree: UInt32) throws(StorageError) -> NodeView {
         let leaf = try node(page, birth: birth, level: 0)
@@ -43,7 +43,7 @@ extension PageView {
         return leaf
     }
 
-    /// The error of a node that is another tree's.
+    /// The error for a node of another tree.
     @inline(never)
     func foreign(_ page: UInt64, _ node: NodeView) -> StorageError {
         let reason = "it is marked as a node of tree number \(node.stamp.tree)"
@@ -52,8 +52,8 @@ extension PageView {
 }
 
 extension TreeRoot {
-    /// The value of `key` in the tree of this number: bytes in the mapping, in the writer's frame, or in memory of the
-    /// view.
+    /// Returns the value of `key` in the tree with this number: bytes in the mapping, in the writer's frame, or in
+    /// memory of the view.
     @inline(__always)
     func get(_ key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> Bytes? {
         guard !isEmpty else { return nil }
@@ -82,7 +82,8 @@ extension TreeRoot {
         return view.holdsPages ? view.keep(value) : value
     }
 
-    /// `get` in a tree whose leaves are compressed. If the leaf isn't at hand, this decodes only the parts it needs.
+    /// Works like `get` in a tree whose leaves are compressed. If the leaf isn't available, decodes only the parts it
+    /// needs.
     func getCompressed(_ key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> Bytes? {
         guard !isEmpty else { return nil }
         let place = try leafPlace(in: view) { $0.childIndex(key) }
@@ -100,15 +101,15 @@ extension TreeRoot {
         return try value(in: leaf, at: leaf.find(key), in: view)
     }
 
-    /// The result of a look at a part of a leaf.
+    /// The result of a search in a part of a leaf.
     private enum PartialFind {
         case nothing
         case value(Bytes)
         case long(LongReference)
     }
 
-    /// Looks for a key in a leaf that is decoded by parts. Returns nil if that is not possible: the parts are divided
-    /// in another way than ours, or can't be decoded. Decoding the whole leaf then gives the error.
+    /// Searches a leaf that is decoded by parts. Returns nil if that is not possible, because the parts are divided in
+    /// another way than ours or can't be decoded. Decoding the whole leaf then gives the error.
     private func find(
         _ key: Bytes, in part: PartialLeaf, _ page: UInt64, of tree: UInt32, in view: PageView
     ) throws(StorageError) -> PartialFind? {
@@ -124,7 +125,7 @@ extension TreeRoot {
             isWhole = false
             return false
         }
-        // Zeros in place of what could not be read say nothing.
+        // Zeros in place of unreadable bytes have no meaning.
         try view.checkIsWhole()
         guard isWhole else { return nil }
         guard found else { return .nothing }
@@ -132,7 +133,7 @@ extension TreeRoot {
         return cell.isLong ? .long(LongReference(cell.value)) : .value(cell.valueBytes)
     }
 
-    /// A copy, because the leaf's memory is for the next one.
+    /// Copies the value, because the leaf's memory is used for the next one.
     private func value(_ found: PartialFind, in view: PageView) throws(StorageError) -> Bytes? {
         switch found {
         case .nothing: return nil
@@ -149,7 +150,7 @@ extension TreeRoot {
         try leaf(of: tree, in: view) { $0.childIndex(key) }
     }
 
-    /// The leaf that a choice among each branch's children leads to.
+    /// The leaf that is reached by choosing a child in each branch.
     @inline(__always)
     private func leaf(
         of tree: UInt32, in view: PageView, _ childIndex: (NodeView) -> Int
@@ -176,7 +177,7 @@ extension TreeRoot {
         return (page, birth)
     }
 
-    /// Returns how many entries have keys less than `key`. The tree must not be empty.
+    /// Returns the number of entries with keys less than `key`. The tree must not be empty.
     private func rank(_ key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> UInt64 {
         var rank: UInt64 = 0
         var page = page
@@ -208,9 +209,9 @@ extension TreeRoot {
         return end > start ? end - start : 0
     }
 
-    /// Returns the number of entries from `from` up to `to`; `from` must be before `to`, and neither may be empty. Both
-    /// go one way down for as long as they lead to the same child. So a narrow range costs little more than a lookup,
-    /// and only the children between them are counted.
+    /// Returns the number of entries from `from` up to `to`. `from` must be before `to`, and neither may be empty. Both
+    /// descend together as long as they lead to one child. So a narrow range costs little more than a lookup, and only
+    /// the children between them are counted.
     private func count(
         within from: Bytes, _ to: Bytes, of tree: UInt32, in view: PageView
     ) throws(StorageError) -> UInt64 {
@@ -245,7 +246,7 @@ extension TreeRoot {
         return end > start ? UInt64(end - start) : 0
     }
 
-    /// The root of the child of a branch whose level is one more.
+    /// The root of a branch's child; the branch's level is one more.
     private init(_ child: ChildRecord, level: Int) {
         self.init(page: child.page, birth: child.birth, count: child.count, level: level)
     }

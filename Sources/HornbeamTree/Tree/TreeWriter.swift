@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The common parts of all changes of trees: the path from the root to a leaf, copy-on-write along it, memory to rebuild
-// nodes in. One write transaction uses it at a time. An error in the middle of a change may leave a tree half changed:
-// the transaction must then be aborted.
+// The common parts of all changes of trees: the path from the root to a leaf, copy-on-write along it, and memory for
+// rebuilding nodes. One write transaction uses it at a time. An error in the middle of a change may leave a tree half
+// changed; the transaction must then be aborted.
 
 import Glibc
 import HornbeamPages
@@ -11,30 +11,31 @@ struct PathStep {
     var page: UInt64
     var birth: UInt64
     var base: UnsafeRawPointer
-    /// The child taken; in a leaf, the entry.
+    /// The child taken; in a leaf the entry.
     var index: Int
 }
 
-/// Memory for changing trees: taken once for a store and used by its one write transaction at a time.
+/// Memory for changing trees. Allocated once for a store and used by its one write transaction at a time.
 final class WriterMemory: @unchecked Sendable {
-    // Safe to send: the holder of the store's write transaction has exclusive access.
+    // Sendable: the holder of the store's write transaction has exclusive access.
     let pageSize: Int
     let path: UnsafeMutablePointer<PathStep>
-    /// A node as it was before it is rewritten, or a new one before it goes to its page.
+    /// A copy of a node before it is rewritten, or a new node before it goes to its page.
     let page: UnsafeMutableRawPointer
-    /// The second of two nodes that share their entries out anew.
+    /// The second of two nodes whose entries are divided again.
     let secondPage: UnsafeMutableRawPointer
     let entries: UnsafeMutablePointer<EntryReference>
-    /// Two separators in turn: one comes in while the next goes up. Each a longest key.
+    /// Memory for two separators, used in turn: one is inserted while the next moves up. Each has the longest key's
+    /// size.
     let separators: UnsafeMutableRawPointer
-    /// Two child records, or a long value's reference, on their way into cells.
+    /// Two child records, or a long value's reference, before they go into cells.
     let reference: UnsafeMutableRawPointer
     let redo = RedoLog()
-    /// The store's.
+    /// The store's record of removed entries.
     let removed: RemovedEntries
 
-    /// All of it: the system gives what is touched, zeroed, and has it back at once when it goes. (Free space of a
-    /// rebuilt node keeps what was here: never anything but page content of this store.)
+    /// All of this memory. The system provides it zeroed when it is first used, and gets it back at once when this
+    /// object goes. (Free space in a rebuilt node keeps bytes from here, which are always page content of this store.)
     private let memory: Mapping
 
     init(pageSize: Int, removed: RemovedEntries = RemovedEntries()) throws(StorageError) {
@@ -63,24 +64,24 @@ final class TreeWriter {
     let pages: PageWriter
     let view: PageView
     let memory: WriterMemory
-    /// `memory`'s.
+    /// The redo log of `memory`.
     let redo: RedoLog
     let path: UnsafeMutablePointer<PathStep>
-    /// The birth of the pages it makes. A page of this birth may be changed in place.
+    /// The birth of the pages it makes. Pages of this birth may be changed in place.
     @exclusivity(unchecked) private(set) var birth: UInt64
     let pageSize: Int
-    /// The tree to one of whose leaves the path leads, all of it this transaction's.
+    /// The tree whose leaf the path leads to. All nodes of the path belong to this transaction.
     @exclusivity(unchecked) var kept: KeptPath?
-    /// Whether entries are being put in the order of their keys, the last of them at the path's place: where a leaf is
-    /// full, the next one begins there.
+    /// Whether entries are being put in key order, the last of them at the path's place. If so, a full leaf is followed
+    /// by a new one that begins with the next entry.
     @exclusivity(unchecked) var isFilling = false
-    /// Bytes of leaves that were filled one after the other, since anything else was put or pages were written.
+    /// Bytes of leaves that were filled in order since another kind of put, or since pages were written.
     @exclusivity(unchecked) var appendedBytes = 0
-    /// How many of them are written at once. Leaves that were filled in order are done with: they go to the medium
-    /// while the next ones are filled, and these find their memory in the processor's caches. (A sorted load takes a
-    /// fifth less; a transaction of a megabyte, which waits for all of it at its end, a third.) Each piece costs a call
-    /// that begins its way, so that the pieces of a larger transaction are larger.
-    /// (In memory there is nothing to write.)
+    /// Number of these bytes that are written at once. Leaves that were filled in order are finished. They go to the
+    /// medium while the next ones are filled, and these find their memory in the processor's caches. (A sorted load
+    /// takes a fifth less time; a transaction of a megabyte, which waits for all of it at its end, a third less.) Each
+    /// piece costs a call that starts writing it back, so the pieces of a larger transaction are larger. (In memory
+    /// there is nothing to write.)
     @exclusivity(unchecked) private(set) var appendedBound: Int
 
     init(pages: PageWriter, memory: WriterMemory) {
@@ -100,7 +101,7 @@ final class TreeWriter {
         appendedBytes = 0
     }
 
-    /// The path's node at a level, after `ownPath`.
+    /// The path's node at a level. Call `ownPath` before.
     @inline(__always)
     func editor(_ level: Int) -> NodeEditor {
         let base = UnsafeMutableRawPointer(mutating: path[level].base)
@@ -113,7 +114,7 @@ final class TreeWriter {
             isBranch: level > 0, stamp: tree.pointee.stamp(level: level))
     }
 
-    /// A verified node of the tree. Refuses another tree's nodes: writing uses this tree's sizes.
+    /// Returns a verified node of the tree. Throws for another tree's nodes, because writing uses this tree's sizes.
     @inline(__always)
     func node(
         _ tree: OpenTreePointer, _ page: UInt64, birth: UInt64, level: Int
@@ -123,7 +124,7 @@ final class TreeWriter {
         return node
     }
 
-    /// A node of the tree that may be changed where it is: in its frame, for which it may have to be brought back.
+    /// Returns a node of the tree that may be changed in place: in its frame, which may have to be restored.
     private func ownNode(_ tree: OpenTreePointer, _ page: UInt64, level: Int) throws(StorageError) -> NodeView {
         let bytes = try pages.ownPage(
             page, birth: birth, kind: level == 0 ? .leaf : .branch, level: UInt8(truncatingIfNeeded: level))
@@ -132,7 +133,7 @@ final class TreeWriter {
         return node
     }
 
-    /// A node of the path.
+    /// Returns a node of the path.
     @inline(__always)
     private func pathNode(
         _ tree: OpenTreePointer, _ page: UInt64, birth: UInt64, level: Int
@@ -141,14 +142,14 @@ final class TreeWriter {
             ? try ownNode(tree, page, level: level) : try node(tree, page, birth: birth, level: level)
     }
 
-    /// The path leads to no page of this transaction any more: its pages were spilled or rolled back, or belong to a
-    /// savepoint now.
+    /// Notes that the path no longer leads to pages of this transaction: they were spilled or rolled back, or belong to
+    /// a savepoint now.
     func forgetPath() {
         birth = pages.birth
         kept = nil
     }
 
-    /// Fills the path from the root to the leaf of `key`: nodes of its own birth in their frames, the others wherever
+    /// Fills the path from the root to the leaf of `key`: nodes of its own birth from their frames, others from where
     /// they can be read. The tree must not be empty. Copies nothing.
     @inline(__always)
     func descend(_ tree: OpenTreePointer, _ key: Bytes) throws(StorageError) -> (index: Int, found: Bool) {
@@ -183,7 +184,7 @@ final class TreeWriter {
         }
     }
 
-    /// Whether a node may be changed where it is. A compressed tree's leaf may only while it has no place.
+    /// Whether a node may be changed in place. A compressed tree's leaf may, but only while it has no place.
     @inline(__always)
     private func isOwn(_ tree: OpenTreePointer, _ page: UInt64, _ birth: UInt64, _ level: Int) -> Bool {
         birth == self.birth && (level > 0 || !tree.pointee.isCompressed || PagePointer.isUnplaced(page))
@@ -206,8 +207,8 @@ final class TreeWriter {
         }
     }
 
-    /// The node as a page that may be changed in place; a copy if it isn't one yet. Nothing else may be written to: a
-    /// node that was only read can be in the file's mapping.
+    /// Returns the node as a page that may be changed in place, as a copy if it isn't one yet. No other node may be
+    /// written to: a node that was only read can be in the file's mapping.
     func own(
         _ tree: OpenTreePointer, _ node: ChildRecord, level: Int
     ) throws(StorageError) -> (page: UInt64, editor: NodeEditor) {
@@ -244,7 +245,7 @@ final class TreeWriter {
         return (page.number, NodeEditor(page.bytes, size: pageSize))
     }
 
-    /// Replaces the content of a node by the list's. The list may point into that node.
+    /// Replaces the content of a node with the list. The list may point into that node.
     func rewrite(_ node: NodeEditor, with list: EntryList) {
         list.write(0..<list.count, to: memory.page, size: node.size)
         let header = PageLayout.headerSize
@@ -258,7 +259,7 @@ final class TreeWriter {
         tree.pointee.longValues &-= 1
     }
 
-    /// Adds to the counts along the path above the leaf, and to the tree's.
+    /// Adds to the counts along the path above the leaf, and to the tree's count.
     @inline(__always)
     func addToCounts(_ tree: OpenTreePointer, _ difference: Int64) {
         var level = tree.pointee.root.level
