@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ciphers of a store's data key and of its files: AES-256-GCM or ChaCha20-Poly1305. Each nonce of 20 bytes chooses
-// a key of its own by its first 12, so that random nonces may be drawn 2^64 times: the construction of XAES-256-GCM
-// (Valsorda, 2023), with 32 bytes of the bare cipher's key stream in place of a CMAC.
+// The ciphers of a store's data key and of its files: AES-256-GCM or ChaCha20-Poly1305. The first 12 bytes of each
+// 20-byte nonce choose a key of their own, so that random nonces may be drawn 2^64 times: the construction of
+// XAES-256-GCM (Valsorda, 2023), with 32 bytes of the bare cipher's key stream instead of a CMAC.
 //
 //   data key ──the identifier of a file as a message's nonce──▶ 32 bytes: the key of the file
 //   key of the file ──AES-256-CTR or ChaCha20 at nonce[0..<12]──▶ 32 bytes: the key of one message
@@ -12,14 +12,14 @@ import Glibc
 import HornbeamPages
 import Synchronization
 
-/// Encrypts and authenticates under one key. Any thread.
+/// Encrypts and authenticates under one key. Any thread may use it.
 final class DataCipher: PageCipher {
     /// The cipher of a store, chosen when it is made.
     enum Kind: UInt32, Sendable {
         case aes256GCM = 1
         case chaCha20Poly1305 = 2
 
-        /// The one that is fast on this processor.
+        /// The cipher that is fast on this processor.
         static var best: Kind { hbe_has_aes() != 0 ? .aes256GCM : .chaCha20Poly1305 }
     }
 
@@ -40,11 +40,11 @@ final class DataCipher: PageCipher {
     }
 
     private struct State: @unchecked Sendable {
-        // Sendable: whoever takes it out of `idle` has it alone.
+        // Sendable: a thread that takes it out of `idle` is its only user.
         let cipher: OpaquePointer
     }
 
-    /// Throws if the system has no libcrypto, or no memory.
+    /// Runs `body` with a state. Throws if the system has no libcrypto, or no memory.
     private func withState(_ body: (OpaquePointer) -> Int32) throws(StorageError) -> Bool {
         let state: State
         if let taken = idle.withLock({ $0.popLast() }) {
@@ -60,12 +60,12 @@ final class DataCipher: PageCipher {
         return body(state.cipher) == 1
     }
 
-    /// The data key is used for nothing else than this, so that its messages and those of files never meet.
+    /// The data key is used for nothing else, so that its messages and those of files can't be confused.
     func bound(to identifier: StoreIdentifier) throws(StorageError) -> any PageCipher {
         var nonce = [identifier.low.littleEndian, identifier.high.littleEndian, 0]
         var tag = [UInt64](repeating: 0, count: 2)
         var isMade = false
-        // The key stream itself: encrypted zeros.
+        // Encrypting zeros gives the key stream itself.
         let own = try SecretBytes(count: Self.keySize) { (key) throws(StorageError) in
             isMade = try withState { hbe_seal($0, &nonce, .max, nil, 0, key.baseAddress, key.count, &tag) }
         }
@@ -98,14 +98,14 @@ final class DataCipher: PageCipher {
     }
 }
 
-/// Throws if the system has no libcrypto.
+/// Loads libcrypto. Throws `.unsupported` if the system has none.
 func loadCrypto() throws(StorageError) {
     guard hbe_load() == 1 else {
         throw .unsupported("encryption needs OpenSSL 3: install its libcrypto.so.3 (Debian: libssl3)")
     }
 }
 
-/// Fills in random bytes of the system.
+/// Fills in random bytes from the system.
 func fillRandom(_ bytes: UnsafeMutableRawBufferPointer) throws(StorageError) {
     guard hbe_random(bytes.baseAddress, bytes.count) == 1 else {
         throw .io(operation: "getrandom", path: "the system", errno: errno)

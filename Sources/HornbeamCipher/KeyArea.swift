@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The key slots of a header: each holds the data key, encrypted under a key of the program's. The whole area is
-// authenticated by the data key with each header slot.
+// The key slots of a header: each has the data key, encrypted under a key of the program. The data key authenticates
+// the whole area with each header slot.
 //
 //   offset size
 //        0    4  version of this layout, 1
@@ -22,7 +22,7 @@
 import CCrypto
 import HornbeamPages
 
-/// The bytes of a key area, and what is done with them.
+/// The bytes of a key area, and the operations on them.
 struct KeyArea {
     private(set) var bytes = [UInt8](repeating: 0, count: KeySlots.size)
     let kind: DataCipher.Kind
@@ -44,9 +44,9 @@ struct KeyArea {
         var r: UInt32
         var p: UInt32
 
-        /// Bytes of memory that it takes.
+        /// Bytes of memory that the derivation takes.
         var memory: UInt64 { 128 * UInt64(r) << UInt64(logN) }
-        /// A hostile header must not cost more.
+        /// Whether this library accepts the cost. A hostile header must not cost more.
         var isAllowed: Bool { 1...20 ~= logN && 1...8 ~= r && 1...2 ~= p }
     }
 
@@ -57,7 +57,7 @@ struct KeyArea {
         set(kind.rawValue, at: 4)
     }
 
-    /// Throws if the area is of a later version.
+    /// Reads an area. Throws `.unsupported` if it has a later version, or a cipher that this library doesn't know.
     init(_ slots: KeySlots) throws(StorageError) {
         bytes = slots.bytes
         let version = Self.u32(slots.bytes, 0)
@@ -83,7 +83,7 @@ struct KeyArea {
 
     func salt(_ slot: Int) -> [UInt8] { Array(bytes[Self.offset(slot) + 16..<Self.offset(slot) + 48]) }
 
-    /// The first free slot.
+    /// The first free slot; nil if all are taken.
     var freeSlot: Int? { (0..<Self.slotCount).first { slotKind($0) == .free } }
 
     /// Puts the data key into a slot, encrypted under `key`.
@@ -108,7 +108,7 @@ struct KeyArea {
         }
     }
 
-    /// The data key, if the slot's was encrypted under `key`.
+    /// Returns the data key if the slot has it encrypted under `key`, otherwise nil.
     func unwrap(slot: Int, under key: SecretBytes) -> SecretBytes? {
         let start = Self.offset(slot)
         let context = context(slot)
@@ -143,7 +143,7 @@ struct KeyArea {
     }
 }
 
-/// Derives a key from a passphrase.
+/// Derives a key from a passphrase. Throws `.corrupt` for a cost that isn't allowed.
 func deriveKey(_ passphrase: SecretBytes, salt: [UInt8], _ cost: KeyArea.Cost) throws(StorageError) -> SecretBytes {
     guard cost.isAllowed else {
         throw .corrupt(Corruption(reason: "a key slot asks for more memory or time than a passphrase may cost"))

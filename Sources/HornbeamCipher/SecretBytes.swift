@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for keys: locked if the system allows it, in no core dump, and zero before it is given back.
+// Memory for keys: locked if the system allows it, excluded from core dumps, and zeroed before it is given back.
 
 import Glibc
 
-/// A few secret bytes in pages of their own. Any thread reads them.
+/// A few secret bytes in pages of their own. Any thread may read them.
 ///
-/// Locking needs a little of the process's limit (`ulimit -l`). Without it the bytes are secret all the same, but may
-/// reach the swap file.
+/// Locking uses a little of the process's limit (`ulimit -l`). If that isn't possible, the bytes may get into the swap
+/// file.
 final class SecretBytes: @unchecked Sendable {
     // Sendable: nothing changes after `init`.
     let count: Int
     private let memory: UnsafeMutableRawPointer
     private let mapped: Int
-    /// Whether it has pages of its own; else it lies in ordinary memory.
+    /// Whether it has pages of its own. If not, it is in ordinary memory.
     private let isMapped: Bool
 
-    /// `fill` gets `count` bytes, all zero.
+    /// Makes the memory. `fill` gets `count` bytes, all zero.
     init<Failure: Error>(
         count: Int, fill: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
@@ -39,7 +39,7 @@ final class SecretBytes: @unchecked Sendable {
         if isMapped { munmap(memory, mapped) } else { memory.deallocate() }
     }
 
-    /// A copy of bytes, which the caller wipes.
+    /// Copies bytes. The caller must wipe the original.
     convenience init(copying bytes: UnsafeRawBufferPointer) {
         self.init(count: bytes.count) { $0.copyMemory(from: bytes) }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A key of a program, or a passphrase, and the way from it to a store's data key.
+// A key or a passphrase of a program, with which it gets a store's data key.
 
 package import HornbeamPages
 
@@ -9,14 +9,14 @@ package final class StoreKey: StoreEncryption {
     private let isPassphrase: Bool
     private let cost: KeyArea.Cost
 
-    /// A key of 32 bytes, which are copied.
+    /// A key. It must have 32 bytes, or each use throws `.invalid`.
     private init(key: SecretBytes) {
         secret = key
         isPassphrase = false
         cost = KeyArea.Cost(logN: 0, r: 0, p: 0)
     }
 
-    /// A passphrase. `logCost`: log2 of scrypt's N in key slots that are made.
+    /// A passphrase. `logCost`: log2 of scrypt's N in new key slots, 10 to 20.
     private init(passphrase: SecretBytes, logCost: Int) {
         secret = passphrase
         isPassphrase = true
@@ -35,7 +35,7 @@ package final class StoreKey: StoreEncryption {
         self.init(passphrase: SecretBytes(copying: passphrase), logCost: logCost)
     }
 
-    /// `logCost` by default: about 100 ms.
+    /// The usual `logCost`, which takes about 100 ms.
     package static let usualLogCost = 16
 
     private func check() throws(StorageError) {
@@ -84,7 +84,7 @@ package final class StoreKey: StoreEncryption {
         try check()
         let area = try KeyArea(slots)
         for slot in 0..<KeyArea.slotCount where area.slotKind(slot) == (isPassphrase ? .passphrase : .key) {
-            // A slot that asks for more than may be paid is no slot of this library's.
+            // A slot with a higher cost than allowed was not made by this library.
             guard !isPassphrase || area.cost(slot).isAllowed else { continue }
             let key = isPassphrase ? try deriveKey(secret, salt: area.salt(slot), area.cost(slot)) : secret
             if let dataKey = area.unwrap(slot: slot, under: key) { return DataCipher(area.kind, key: dataKey) }

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever imports encryption has the database, too.
+// An import of this module imports the database too.
 
 @_exported public import Hornbeam

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules by which text is ordered and equal. A collation is a name to store; a collator applies it. The bytes made under
-// one version of a collator must never be compared with those of another: code that stores them must store
-// `Collator.version` beside them, and rebuild when it differs.
+// Rules of order and equality for text. A collation is a name to store; a collator applies it. Bytes made with one
+// version of a collator must never be compared with those of another: code that stores them must store
+// `Collator.version` too, and rebuild them when it differs.
 
 private import CICU
 private import Synchronization
@@ -12,23 +12,24 @@ package enum Collation: Hashable, Sendable {
     case binary
     /// Like `binary`, but the letters A to Z count as a to z. All other letters count as they are.
     case asciiCaseInsensitive
-    /// Like `binary`, but of case-folded text: "STRASSE" equals "Straße".
+    /// Like `binary`, but on case-folded text: "STRASSE" equals "Straße".
     case caseInsensitive
-    /// Like `binary`, but of case-folded text without accents: "Émile" equals "emile". Letters that merely look
+    /// Like `binary`, but on case-folded text without accents: "Émile" equals "emile". Letters that merely look
     /// accented and have no decomposition ("ø", "ł") stay as they are.
     case caseAndDiacriticInsensitive
-    /// The Unicode collation algorithm with the rules of a locale ("de", "sv", "de-u-co-phonebk"); nil is its root.
-    /// Case and accents break ties unless they are ignored; punctuation and symbols count and sort before digits.
+    /// The Unicode collation algorithm with the rules of a locale ("de", "sv", "de-u-co-phonebk"); nil is the root
+    /// locale. Case and accents break ties unless they are ignored; punctuation and symbols count and sort before
+    /// digits.
     case unicode(locale: String?, ignoring: Differences = [])
 
-    /// The differences that are ignored: texts that differ only in these are equal.
+    /// The differences to ignore: texts that differ only in these are equal.
     package struct Differences: OptionSet, Hashable, Sendable {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
         package static let letterCase = Differences(rawValue: 1)
         package static let accents = Differences(rawValue: 2)
 
-        /// The part of a collation's name for these differences.
+        /// The part of a collation's name that states these differences.
         fileprivate var suffix: String {
             (contains(.letterCase) ? "-case" : "") + (contains(.accents) ? "-accents" : "")
         }
@@ -48,7 +49,7 @@ package enum Collation: Hashable, Sendable {
         }
     }
 
-    /// The collation of a stored name.
+    /// The collation with a stored name. Nil if there is none with that name.
     package init?(name: String) {
         switch name {
         case "binary": self = .binary
@@ -64,16 +65,16 @@ package enum Collation: Hashable, Sendable {
     }
 }
 
-/// Applies a collation. A value that threads may share; made once for an index, not for each key.
+/// Applies a collation. A value that threads may share. Make one for an index, not for each key.
 package struct Collator: Sendable {
     package let collation: Collation
-    /// Changes whenever the bytes of any text might.
+    /// Changes whenever the bytes of any text may change.
     package let version: String
     private let unicode: UnicodeCollator?
 
     package static let binary = Collator(collation: .binary, version: "nfc-1", unicode: nil)
 
-    /// Fails if ICU knows no language of the locale, or its data can't be loaded.
+    /// Throws `.unknownLocale` if ICU knows no language of the locale, `.collationFailed` if its data can't be loaded.
     package init(_ collation: Collation) throws(KeyError) {
         switch collation {
         case .binary:
@@ -88,12 +89,12 @@ package struct Collator: Sendable {
         }
     }
 
-    /// The collators that were made last, so that not each comparison opens one anew.
+    /// The collators made last, so that comparisons don't have to open new ones.
     private static let made = Mutex<[Collation: Collator]>([:])
     private static let mostMade = 64
 
-    /// Returns a collator of this collation. It is made by `init` only once, as long as there are few collations (up to
-    /// 64).
+    /// Returns a collator of this collation. It is made only once, as long as there are few collations (up to 64).
+    /// Throws as `init`.
     package static func shared(_ collation: Collation) throws(KeyError) -> Collator {
         if case .binary = collation { return binary }
         if let known = made.withLock({ $0[collation] }) { return known }
@@ -113,22 +114,22 @@ package struct Collator: Sendable {
 }
 
 extension KeyWriter {
-    /// The text's sort key as a component. Texts that are equal under the collation have equal bytes, so the text can't
-    /// be read back from them. A reader skips it as a terminated component.
+    /// Appends the text's sort key as a component. Texts that are equal under the collation have equal bytes, so the
+    /// text can't be read back from them. A reader skips it as a terminated component.
     package mutating func append(_ text: String, collator: Collator) throws(KeyError) {
         try collator.append(text, to: &self)
     }
 
-    /// The prefix of the sort keys of all texts that begin with `prefix`, where characters are compared by the
-    /// collation. Other texts may have the same prefix: each has to be checked again.
+    /// Appends the prefix of the sort keys of all texts that begin with `prefix`, where the collation compares
+    /// characters. Other texts may have this prefix too, so each has to be checked again.
     package mutating func append(prefix: String, collator: Collator) throws(KeyError) {
         try collator.append(prefix: prefix, to: &self)
     }
 }
 
 extension Collator {
-    /// The text's sort key alone: these bytes sort, and are equal, as the texts are. Without the zero that ends a
-    /// component.
+    /// Returns the text's sort key alone, without the zero that ends a component. These bytes have the order and
+    /// equality of the texts.
     package func sortKey(of text: String) throws(KeyError) -> [UInt8] {
         var key = KeyWriter(capacity: 2 * text.utf8.count + 8)
         try append(text, to: &key)

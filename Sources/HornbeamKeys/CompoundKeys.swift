@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optionals and arrays. Nil is a marker below every value, so it comes first, and last in a descending component. An
-// array's elements each follow a marker, and a lower one ends it: arrays sort item by item, a prefix first. Tuples need
-// no encoding of their own: their components follow one another.
+// Optionals and arrays. Nil is a marker below every value, so it comes first, and last in a descending component. Each
+// element of an array follows a marker, and a lower marker ends the array: arrays sort item by item, a prefix first.
+// Tuples need no encoding of their own: their components follow one another.
 
 extension KeyWriter {
     @inlinable @inline(__always)
@@ -9,7 +9,7 @@ extension KeyWriter {
         bytes.append(0)
     }
 
-    /// Precedes the value of an optional that is not nil.
+    /// Appends the marker before the value of an optional that is not nil.
     @inlinable @inline(__always)
     package mutating func appendPresent() {
         bytes.append(1)
@@ -32,7 +32,7 @@ extension KeyWriter {
         bytes.append(0)
     }
 
-    /// The bytes with which all arrays begin whose first items are `elements`, and no other array.
+    /// Appends the bytes with which exactly the arrays begin whose first items are `elements`.
     @inlinable
     package mutating func append<Elements: Sequence, Failure: Error>(
         arrayPrefix elements: Elements, _ append: (inout KeyWriter, Elements.Element) throws(Failure) -> Void
@@ -45,7 +45,7 @@ extension KeyWriter {
 }
 
 extension KeyReader {
-    /// Whether a value follows; false is nil.
+    /// Reads whether a value follows; false means nil.
     @usableFromInline
     package mutating func readPresence() throws(KeyError) -> Bool {
         let start = offset
@@ -54,7 +54,7 @@ extension KeyReader {
         return byte == 1
     }
 
-    /// Whether another element of the array follows.
+    /// Reads whether another element of the array follows.
     @usableFromInline
     package mutating func readElementMarker() throws(KeyError) -> Bool {
         let start = offset

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decimal numbers: a class byte, the exponent of the leading digit, then the digits in pairs. Numbers of equal value
-// have equal bytes: trailing zeros of the mantissa never reach the key (1.0 and 1.00 are one key).
+// have equal bytes: trailing zeros of the mantissa never get into the key (1.0 and 1.00 are one key).
 
 /// A decimal number in lowest terms: ± mantissa × 10^exponent, or the single "not a number".
 package struct KeyDecimal: Equatable, Sendable {
@@ -11,15 +11,15 @@ package struct KeyDecimal: Equatable, Sendable {
     /// Zero if the mantissa is.
     package let exponent: Int
 
-    /// The largest exponent of either sign, in lowest terms.
+    /// The largest magnitude of an exponent, in lowest terms.
     package static let exponentLimit = 32_000
 
     package static let zero = KeyDecimal(isNaN: false, isNegative: false, mantissa: 0, exponent: 0)
 
     package static let nan = KeyDecimal(isNaN: true, isNegative: false, mantissa: 0, exponent: 0)
 
-    /// Makes a number in lowest terms. Returns nil if its exponent is then beyond `exponentLimit`. Zero has no sign and
-    /// no exponent.
+    /// Makes a number in lowest terms. Zero has no sign and no exponent. Returns nil if the exponent is then beyond
+    /// `exponentLimit`.
     package init?(isNegative: Bool, mantissa: UInt128, exponent: Int) {
         guard mantissa != 0 else {
             self = .zero
@@ -67,8 +67,8 @@ extension KeyWriter {
         }
     }
 
-    /// The number as 0.d₁d₂… × 10^n: n as an Int16, which the limit of exponents ensures to fit, then the pairs of
-    /// digits plus one, then a zero byte.
+    /// Appends the number as 0.d₁d₂… × 10^n: n as an Int16 (the limit of exponents ensures that it fits), then the
+    /// pairs of digits plus one, then a zero byte.
     private mutating func append(magnitudeOf value: KeyDecimal) {
         var digits: [UInt8] = []
         digits.reserveCapacity(40)
@@ -117,7 +117,7 @@ extension KeyReader {
             guard next <= 100 else { throw malformed }
             let pair = next - 1
             next = try readByte()
-            // The last pair is a single digit if its second one is zero.
+            // The last pair is a single digit if its second digit is zero.
             let isSingle = next == 0 && pair.isMultiple(of: 10)
             let scaled = mantissa.multipliedReportingOverflow(by: isSingle ? 10 : 100)
             let sum = scaled.partialValue.addingReportingOverflow(UInt128(isSingle ? pair / 10 : pair))

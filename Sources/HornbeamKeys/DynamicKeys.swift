@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dynamic values as keys. A tag for the type comes first, so that null < false < true < numbers < strings < arrays <
-// dictionaries. Arrays and dictionaries end with a zero byte, which is below every tag: item by item, a prefix first.
-// Strings sort by a collation and then by their scalars, so equal bytes mean equal strings and each can be read back.
-// A collation belongs to the index: bytes made under one can't be read or compared under another.
+// dictionaries. Arrays and dictionaries end with a zero byte, which is below every tag: they sort item by item, a
+// prefix first. Strings sort by a collation and then by their scalars, so equal bytes mean equal strings, and each can
+// be read back. A collation belongs to the index: bytes made with one can't be read or compared with another.
 
-/// The first byte of a dynamic value. Zero is the end of an array or dictionary.
+/// The first byte of a dynamic value. Zero ends an array or a dictionary.
 private enum DynamicTag {
     static let end: UInt8 = 0x00
     static let null: UInt8 = 0x10
@@ -17,14 +17,14 @@ private enum DynamicTag {
 }
 
 extension KeyWriter {
-    /// Fails if the value nests too deep.
+    /// Appends a value. Throws `.tooDeep` if it nests too deep.
     package mutating func append(_ value: DynamicValue, collator: Collator) throws(KeyError) {
         try append(value, collator: collator, depth: 0)
     }
 
-    /// The prefix of the keys of all values that begin with `prefix`: arrays with these first items (exactly), strings
-    /// with this prefix (and perhaps others, which have to be checked again). For any other type it is the value's own
-    /// key.
+    /// Appends the prefix of the keys of all values that begin with `prefix`: arrays with exactly these first items,
+    /// and strings with this prefix (and perhaps others, which have to be checked again). For any other type it is the
+    /// value's own key.
     package mutating func append(prefix: DynamicValue, collator: Collator) throws(KeyError) {
         switch prefix {
         case .string(let text):
@@ -73,7 +73,7 @@ extension KeyWriter {
         append(text)
     }
 
-    /// Entries in the order of their keys, so that dictionaries compare entry by entry.
+    /// Appends entries in the order of their keys, so that dictionaries compare entry by entry.
     private mutating func append(
         _ entries: [String: DynamicValue], collator: Collator, depth: Int
     ) throws(KeyError) {
@@ -95,12 +95,13 @@ extension KeyWriter {
 }
 
 extension KeyReader {
-    /// The value, with each number as the narrowest case that holds it (1.0 is read as `int(1)`, which it equals).
+    /// Reads the value, with each number as the narrowest case that holds it (1.0 is read as `int(1)`, which equals
+    /// it).
     package mutating func readDynamic(_ collation: Collation) throws(KeyError) -> DynamicValue {
         try readDynamic(collation, depth: 0)
     }
 
-    /// Passes over a dynamic value.
+    /// Skips a dynamic value.
     package mutating func skipDynamic(_ collation: Collation) throws(KeyError) {
         var depth = 0
         repeat {
@@ -122,8 +123,9 @@ extension KeyReader {
         } while depth > 0
     }
 
-    /// Number of bytes that an array and its first items take. The keys of all arrays with the same first items begin
-    /// with these bytes. Returns nil for an array of fewer items, and for any other value.
+    /// Skips an array's start and its first `count` items, and returns the number of bytes up to there. The keys of all
+    /// arrays with equal first items begin with these bytes. Returns nil for an array with fewer items, and for any
+    /// other value.
     package mutating func skipItems(_ count: Int, _ collation: Collation) throws(KeyError) -> Int? {
         guard try readByte() == DynamicTag.array else { return nil }
         for _ in 0..<count {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values whose type is known only at run time: the keys of map/reduce views. They are equal by value, whatever the
-// case: 1, 1 unsigned and 1.0 are one number. Their order is that of their bytes, see DynamicKeys.
+// Values whose type is known only at run time: the keys of map/reduce views. They are equal by value, whatever their
+// case: 1, 1 unsigned and 1.0 are one number. Their order is the order of their bytes, see DynamicKeys.
 
 private import Glibc  // for libm, which the conversions between Double and Int128 call
 
-/// A value of any type that JSON knows.
+/// A value of any JSON type.
 package enum DynamicValue: Sendable {
     case null
     case bool(Bool)
@@ -15,7 +15,7 @@ package enum DynamicValue: Sendable {
     case array([DynamicValue])
     case dictionary([String: DynamicValue])
 
-    /// How deep arrays and dictionaries may nest in a key.
+    /// Maximum depth of nested arrays and dictionaries in a key.
     package static let depthLimit = 128
 }
 
@@ -33,12 +33,12 @@ extension DynamicValue: Equatable {
     }
 }
 
-/// A number of any of the three kinds, exactly: the greatest double that is not above it, and the difference from it.
-/// Ordered by both in turn.
+/// A number of any of the three kinds, without loss: the greatest double that is not above it, and the difference from
+/// that. Ordered by the double, then by the difference.
 struct DynamicNumber: Equatable {
-    /// `OrderedBits` of the double.
+    /// The double's `OrderedBits`.
     let floor: UInt64
-    /// Zero for all that a double can say; below 2 048, the largest gap between doubles up to 2^64.
+    /// Zero for each number that a double represents. Below 2 048, the largest gap between doubles up to 2^64.
     let residue: UInt16
 
     init(_ value: Double) {
@@ -57,7 +57,7 @@ struct DynamicNumber: Equatable {
         self.init(uncheckedFloor: OrderedBits.of(nearest), residue: residue)
     }
 
-    /// Returns nil if the value is not a number.
+    /// Returns nil if the value is no number.
     init?(_ value: DynamicValue) {
         switch value {
         case .int(let value): self.init(value)
@@ -81,7 +81,7 @@ struct DynamicNumber: Equatable {
         self.residue = residue
     }
 
-    /// The number as an integer if it is one of 64 bits, signed if it can be, else as a double.
+    /// The number as an integer if it is one of 64 bits (signed if possible), otherwise as a double.
     var value: DynamicValue {
         let double = OrderedBits.double(floor) ?? .nan
         guard double >= -0x1p63, double < 0x1p64, double == double.rounded(.towardZero) else {
@@ -92,10 +92,10 @@ struct DynamicNumber: Equatable {
         return .uint(UInt64(truncatingIfNeeded: exact))
     }
 
-    /// Up to here each integer is a double.
+    /// Each integer up to this is a double.
     private static let exactLimit = 0x1p53
 
-    /// Whether integers of 64 bits are between this double and the next.
+    /// Whether there are integers of 64 bits between this double and the next.
     static func hasResidue(_ floor: Double) -> Bool {
         floor.magnitude >= exactLimit && floor >= -0x1p63 && floor < 0x1p64
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floating-point numbers: the IEEE bits with the sign flipped, and all bits of negative numbers inverted. −0.0 is
-// written as 0.0, which it equals, and every NaN as one quiet NaN, which sorts after +infinity and equals itself.
+// written as 0.0, which equals it, and every NaN as one quiet NaN, which sorts after +infinity and equals itself.
 
 extension KeyWriter {
     @inlinable @inline(__always)
@@ -32,10 +32,10 @@ extension KeyReader {
     }
 }
 
-/// Floating-point numbers as unsigned integers of the same order and equality.
+/// Floating-point numbers as unsigned integers with their order and equality.
 @usableFromInline
 package enum OrderedBits {
-    // Adding zero makes 0.0 of −0.0 and leaves every other number as it is.
+    // Adding zero turns −0.0 into 0.0 and leaves every other number as it is.
 
     @inlinable @inline(__always)
     package static func of(_ value: Double) -> UInt64 {
@@ -51,13 +51,13 @@ package enum OrderedBits {
         return bits >> 31 == 0 ? bits | 1 << 31 : ~bits
     }
 
-    /// The number, or nil if `of` makes no such bits (−0.0, other NaNs).
+    /// Returns the number, or nil if `of` makes no such bits (−0.0, other NaNs).
     package static func double(_ ordered: UInt64) -> Double? {
         let value = Double(bitPattern: ordered >> 63 == 1 ? ordered & ~(1 << 63) : ~ordered)
         return of(value) == ordered ? value : nil
     }
 
-    /// The number, or nil if `of` makes no such bits (−0.0, other NaNs).
+    /// Returns the number, or nil if `of` makes no such bits (−0.0, other NaNs).
     package static func float(_ ordered: UInt32) -> Float? {
         let value = Float(bitPattern: ordered >> 31 == 1 ? ordered & ~(1 << 31) : ~ordered)
         return of(value) == ordered ? value : nil

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Booleans, integers of all widths, and UUIDs: fixed width, big-endian, the sign bit flipped so that negative numbers
-// sort first. Two widths of integer never compare with each other: a component has one type for good.
+// Booleans, integers of all widths, and UUIDs: fixed width, big-endian, with the sign bit flipped so that negative
+// numbers sort first. Integers of different widths never compare with each other: a component never changes its type.
 
 extension KeyWriter {
     @inlinable @inline(__always)
@@ -15,7 +15,7 @@ extension KeyWriter {
         withUnsafeBytes(of: stored) { bytes.append(contentsOf: $0) }
     }
 
-    /// Appends sixteen bytes unchanged, in the order in which a UUID is written.
+    /// Appends sixteen bytes unchanged, in the order of a UUID's text.
     package mutating func append(uuid: UUIDBytes) {
         withUnsafeBytes(of: uuid) { bytes.append(contentsOf: $0) }
     }
@@ -46,7 +46,7 @@ extension KeyReader {
     }
 }
 
-/// The sixteen bytes of a UUID, laid out as Foundation's `uuid_t`.
+/// The sixteen bytes of a UUID, with the layout of Foundation's `uuid_t`.
 package typealias UUIDBytes = (
     UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8,
     UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of keys: bytes that no writer made, values that can't be a key, unavailable collations. Decoding reports each
+// Errors of keys: bytes that no writer makes, values that can't be a key, unavailable collations. Decoding reports each
 // of these and never traps, whatever the bytes are.
 
 /// A failure to encode or decode a key.
@@ -7,7 +7,7 @@
 package enum KeyError: Error, Equatable, Sendable {
     /// The bytes end inside a component. `offset` counts from the key's first byte.
     case truncated(offset: Int)
-    /// The bytes are no encoding of the component that was asked for.
+    /// The bytes are no encoding of the requested component.
     case malformed(offset: Int, reason: String)
     /// Arrays or dictionaries of a dynamic value are nested more than `limit` deep.
     case tooDeep(limit: Int)
@@ -15,7 +15,7 @@ package enum KeyError: Error, Equatable, Sendable {
     case tooLong(size: Int, limit: Int)
     /// ICU knows no language of this locale.
     case unknownLocale(String)
-    /// ICU failed: the operation, and its name for the error.
+    /// ICU failed. Gives the operation, and ICU's name for the error.
     case collationFailed(operation: String, reason: String)
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a key back, component by component, in the order and of the types in which it was written: a key does not
+// Reads a key back, component by component, in the order and with the types in which it was written: a key does not
 // describe itself. Every byte may come from a damaged file: each read checks bounds and form, and throws a `KeyError`
-// with the position. No read may trap, run past the end, or take memory out of proportion to the bytes there are.
+// with the position. No read may trap, run past the end, or take memory out of proportion to the number of bytes.
 
 /// A position in a key's bytes. Borrows them: they must outlive the reader.
 @usableFromInline
 package struct KeyReader {
     @usableFromInline let bytes: UnsafeRawBufferPointer
-    /// How many bytes are read. Never above `bytes.count`.
+    /// Number of bytes that were read. Never above `bytes.count`.
     @usableFromInline package internal(set) var offset = 0
-    /// 0xFF inside descending components, else 0: each byte read is combined with it.
+    /// 0xFF inside descending components, otherwise 0. Each byte read is combined with it.
     @usableFromInline var mask: UInt8 = 0
 
     @inlinable
@@ -19,10 +19,10 @@ package struct KeyReader {
 
     @inlinable package var isAtEnd: Bool { offset == bytes.count }
 
-    /// How many bytes are left.
+    /// Number of bytes that are left.
     @inlinable package var remaining: Int { bytes.count - offset }
 
-    /// Fails unless the whole key is read.
+    /// Throws `.malformed` unless the whole key was read.
     package func expectEnd() throws(KeyError) {
         guard isAtEnd else {
             throw .malformed(offset: offset, reason: "\(remaining) bytes follow the last component")
@@ -43,7 +43,7 @@ package struct KeyReader {
 // MARK: - Bytes
 
 extension KeyReader {
-    /// The next byte, which stays unread.
+    /// Returns the next byte without reading it.
     func peek() throws(KeyError) -> UInt8 {
         guard offset < bytes.count else { throw .truncated(offset: offset) }
         return bytes[offset] ^ mask
@@ -55,13 +55,13 @@ extension KeyReader {
         return byte
     }
 
-    /// Passes over `count` bytes.
+    /// Skips `count` bytes.
     mutating func skip(bytes count: Int) throws(KeyError) {
         guard count >= 0, count <= remaining else { throw .truncated(offset: offset) }
         offset += count
     }
 
-    /// Passes over a component that a zero byte ends. The range of its bytes, without that zero.
+    /// Skips a component that a zero byte ends. Returns the range of its bytes, without that zero.
     mutating func skipTerminated() throws(KeyError) -> Range<Int> {
         let start = offset
         var end = start
@@ -74,7 +74,7 @@ extension KeyReader {
 
 // MARK: - Skipping
 
-/// The layout of a component, in the detail that finding its end needs.
+/// The layout of a component, as far as it is needed to find the component's end.
 package indirect enum KeyShape: Equatable, Sendable {
     /// A number of bytes: Booleans, integers, floats, UUIDs.
     case fixed(Int)
@@ -88,7 +88,7 @@ package indirect enum KeyShape: Equatable, Sendable {
 }
 
 extension KeyReader {
-    /// Passes over one component. Checks no more of it than finding its end takes.
+    /// Skips one component. Checks no more of it than is needed to find its end.
     package mutating func skip(_ shape: KeyShape) throws(KeyError) {
         switch shape {
         case .fixed(let count):

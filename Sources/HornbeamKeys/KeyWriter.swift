@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds a key: components are appended one after another, and the order of the bytes is the order of the tuple. Each
-// component says itself where it ends, so the bytes of a compound key's first components are a prefix of its bytes.
-// The bytes of each type are specified in Docs/keys.md; the types have a file each, with writer and reader together.
-// A component's encoding must never change: the keys are on disk.
+// component shows where it ends, so the bytes of a compound key's first components are a prefix of its bytes.
+// Docs/keys.md specifies the bytes of each type. Each type has a file with its writer and reader. A component's
+// encoding must never change, because keys are stored on disk.
 
-/// A key under construction. Owns its bytes; a value without references to anything else.
+/// A key under construction. Owns its bytes and refers to nothing else.
 @usableFromInline
 package struct KeyWriter: Sendable {
     /// The key so far.
@@ -22,19 +22,19 @@ package struct KeyWriter: Sendable {
         bytes.reserveCapacity(capacity)
     }
 
-    /// Starts over in the same memory.
+    /// Empties the key and keeps its memory.
     @inlinable
     package mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
     }
 
-    /// Keeps the first `count` bytes: the way back to a common prefix of several keys.
+    /// Keeps the first `count` bytes, to return to a common prefix of several keys.
     @inlinable
     package mutating func truncate(to count: Int) {
         bytes.removeLast(bytes.count - count)
     }
 
-    /// Reverses the order of the components that `body` appends: their bytes are inverted, including nil markers and
+    /// Reverses the order of the components that `body` appends: inverts their bytes, including nil markers and
     /// terminators.
     @inlinable
     package mutating func descending<Failure: Error>(
@@ -53,8 +53,8 @@ package struct KeyWriter: Sendable {
         }
     }
 
-    /// The smallest byte string above all that begin with `prefix`: the exclusive end of the prefix's range. Returns
-    /// nil if nothing is above (`prefix` is empty or all 0xFF), which means an open end.
+    /// Returns the smallest byte string above all that begin with `prefix`: the exclusive end of the prefix's range.
+    /// Returns nil if there is none (`prefix` is empty or all 0xFF), which means an open end.
     package static func successor(ofPrefix prefix: [UInt8]) -> [UInt8]? {
         var end = prefix.count
         while end > 0, prefix[end - 1] == 0xFF { end -= 1 }

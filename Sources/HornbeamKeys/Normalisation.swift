@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Canonical composition (NFC) and decomposition (NFD) by the standard library's own tables, by which `String` compares,
-// whichever Unicode version they follow. ICU's, which may be older or newer, are not used for it.
+// Canonical composition (NFC) and decomposition (NFD) with the standard library's own tables, with which `String`
+// compares, whichever Unicode version they follow. ICU's tables, which may be older or newer, are not used for it.
 
 @_spi(_Unicode) import Swift
 
 extension String {
-    /// Whether it is its own canonical composition, NFC, byte for byte.
+    /// Whether the string equals its canonical composition, NFC, byte for byte.
     package var isComposed: Bool { unicodeScalars.elementsEqual(Normalisation.composed(self)) }
 
-    /// Its canonical composition, NFC.
+    /// The string's canonical composition, NFC.
     package var composed: String { Normalisation.composedString(self) }
 }
 
@@ -23,7 +23,7 @@ enum Normalisation {
         string._nfd
     }
 
-    /// The string's NFC: the string itself where that is known at a glance.
+    /// The string's NFC: the string itself if a quick test shows that it is composed.
     static func composedString(_ string: String) -> String {
         isInert(string) ? string : self.string(of: composed(string))
     }
@@ -34,14 +34,14 @@ enum Normalisation {
         return String(result)
     }
 
-    /// Whether normalising would change nothing, by a quick test that may miss some: it is true for most text in Latin,
-    /// Greek, Cyrillic, Chinese, Japanese and composed Korean.
+    /// Whether normalising would certainly change nothing. A quick test that may miss some strings: it is true for most
+    /// text in Latin, Greek, Cyrillic, Chinese, Japanese and composed Korean.
     static func isInert(_ string: String) -> Bool {
         string.unicodeScalars.allSatisfy(isInert)
     }
 
     /// Whether the scalar is its own NFC, whatever its neighbours: it doesn't decompose, has combining class zero and
-    /// is never the second part of a composition. Only whole blocks of such scalars are listed; others merely take the
+    /// is never the second part of a composition. Only whole blocks of such scalars are listed; others only take the
     /// slow way.
     static func isInert(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {

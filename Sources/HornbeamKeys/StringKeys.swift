@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strings and raw bytes. A string is the UTF-8 of its canonical composition (NFC): Swift compares strings by the
-// scalars of that form, so byte order and equality agree with `String`. Within a component the bytes 0x00 and 0x01 are
-// escaped (as 0x01 0x01 and 0x01 0x02), which keeps their order and leaves 0x00 free to end it: one byte of overhead
-// for text, no two components whose bytes run into each other, and a prefix of the text is a prefix of the bytes.
+// Strings and raw bytes. A string is stored as the UTF-8 of its canonical composition (NFC): Swift compares strings by
+// the scalars of that form, so byte order and equality agree with `String`. Within a component the bytes 0x00 and 0x01
+// are escaped (as 0x01 0x01 and 0x01 0x02), which keeps their order and leaves 0x00 free to end it. So text costs one
+// byte more, no component runs into the next, and a prefix of the text is a prefix of the bytes.
 //
-// Normalisation never changes for text of characters that the standard library knows. Text with characters newer than
-// its Unicode version may compare otherwise under a later toolchain; `Collator.version` says nothing about that.
+// Normalisation never changes for text with characters that the standard library knows. Text with characters newer than
+// its Unicode version may compare differently with a later toolchain; `Collator.version` doesn't show that.
 
 extension KeyWriter {
     package mutating func append(_ string: String) {
@@ -13,14 +13,14 @@ extension KeyWriter {
         bytes.append(0)
     }
 
-    /// Bytes that are no string of text, under the same order: bytewise, a prefix first.
+    /// Appends bytes that are no text, with the order of strings: bytewise, a prefix first.
     package mutating func append(bytes content: UnsafeRawBufferPointer) {
         appendEscaped(content.bindMemory(to: UInt8.self))
         bytes.append(0)
     }
 
-    /// Appends a string of ASCII that needs no escaping, as `append` of the string would; else does nothing and returns
-    /// false.
+    /// Appends a string of ASCII that needs no escaping, with the bytes of `append` for strings. Otherwise returns
+    /// false and does nothing.
     package mutating func append(plain text: UnsafeRawBufferPointer) -> Bool {
         // No early exit, so that the loop is vectorised.
         var special: UInt8 = 0
@@ -36,16 +36,17 @@ extension KeyWriter {
         bytes.append(0)
     }
 
-    /// The prefix of the keys of all strings that begin with `prefix`. Together with `successor(ofPrefix:)` this bounds
-    /// a range of keys. The range may hold more: Swift compares prefixes by characters, so "e\u{332}" has no prefix "e"
-    /// although its key begins with that of "e". ("é" is not in the range of "e": composed, it begins otherwise.) A
-    /// scan of the range must test `hasPrefix` for each string, unless all of it is ASCII.
+    /// Appends the prefix of the keys of all strings that begin with `prefix`. Together with `successor(ofPrefix:)`
+    /// this bounds a range of keys. The range may have more strings: Swift compares prefixes by characters, so
+    /// "e\u{332}" has no prefix "e" although its key begins with that of "e". ("é" is not in the range of "e", because
+    /// its composed form begins differently.) A scan of the range must test `hasPrefix` for each string, unless all of
+    /// it is ASCII.
     package mutating func append(prefix: String) {
         let isDone = prefix.utf8.withContiguousStorageIfAvailable { appendIfPlain($0) } ?? false
         if !isDone { appendNormalised(prefix) }
     }
 
-    /// Appends text that needs neither normalising nor escaping; else does nothing and returns false.
+    /// Appends text that needs neither normalising nor escaping. Otherwise returns false and does nothing.
     private mutating func appendIfPlain(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
         // Bytes from 0xCC begin scalars from U+0300, the first that normalisation can touch. No early exit, so that
         // the loop is vectorised.
@@ -82,7 +83,7 @@ extension KeyWriter {
 }
 
 extension KeyReader {
-    /// The string in its composed form. The bytes are checked to be UTF-8; that they are composed is not.
+    /// Reads the string in its composed form. Checks that the bytes are UTF-8, but not that they are composed.
     package mutating func readString() throws(KeyError) -> String {
         let range = try skipTerminated()
         let content = UnsafeRawBufferPointer(rebasing: bytes[range]).bindMemory(to: UInt8.self)

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sort keys of the Unicode collation algorithm, by ICU. A sort key holds no zero byte but its last, so it is a
-// terminated component as it is. The locale is always given: the process's environment must never decide about bytes on
-// disk.
+// Sort keys of the Unicode collation algorithm, made by ICU. A sort key has only one zero byte, its last, so it is a
+// terminated component as it is. The locale is always given: the process's environment must never affect bytes on disk.
 
 private import CICU
 private import Synchronization
 
-/// An ICU collator. Owns it. Many threads may use ICU's collators at once while their attributes don't change, which
-/// only `init` does.
+/// An ICU collator, which this owns. Many threads may use ICU's collators at once while their attributes don't change,
+/// which only `init` does.
 final class UnicodeCollator: @unchecked Sendable {
     private let collator: OpaquePointer
     let version: String
-    /// Scalars after which a contraction, a run that is weighed as one letter ("ch" in Czech), may continue with
-    /// another character: the weights of a text with such an end say nothing about those of a longer text. Listed when
-    /// a prefix is first requested, which takes some milliseconds.
+    /// Scalars after which a contraction may continue with another character (a contraction is a run that is weighed as
+    /// one letter, like "ch" in Czech). The weights of a text that ends with one tell nothing about those of a longer
+    /// text. Listed when a prefix is first requested, which takes some milliseconds.
     private let unfinished = Mutex<Set<UInt32>?>(nil)
 
     init(locale: String?, ignoring ignored: Collation.Differences) throws(KeyError) {
@@ -49,7 +48,7 @@ final class UnicodeCollator: @unchecked Sendable {
         try withSortKey(of: text) { key.bytes.append(contentsOf: $0) }
     }
 
-    /// Appends the primary weights alone: longer texts begin with them.
+    /// Appends only the primary weights, with which longer texts begin.
     func appendSortKey(ofPrefix text: String, to key: inout KeyWriter) throws(KeyError) {
         let unfinished = try unfinishedScalars()
         var text = Normalisation.composedString(text)
@@ -58,14 +57,14 @@ final class UnicodeCollator: @unchecked Sendable {
         try withSortKey(of: text) { key.bytes.append(contentsOf: $0.prefix { $0 > 1 }) }
     }
 
-    /// Hands the sort key, closing zero and all, to `body`.
+    /// Passes the sort key, including the zero at its end, to `body`.
     private func withSortKey(
         of text: String, _ body: (UnsafeBufferPointer<UInt8>) -> Void
     ) throws(KeyError) {
-        // ICU decomposes by its own tables; ours may be newer.
+        // ICU decomposes with its own tables; ours may be newer.
         let units = Normalisation.composedString(text).utf16
         let count = units.count
-        // A sort key has some bytes for each unit, and at least the division of its levels.
+        // A sort key has some bytes for each unit, and at least the separators of its levels.
         guard count < Int(Int32.max) / 16 else { throw .tooLong(size: count, limit: Int(Int32.max) / 16) }
         let size = withUnsafeTemporaryAllocation(of: UInt16.self, capacity: count) { buffer in
             _ = buffer.initialize(fromContentsOf: units)
@@ -76,7 +75,7 @@ final class UnicodeCollator: @unchecked Sendable {
         }
     }
 
-    /// The size of the sort key, zero on failure. If it is larger than the guess, it is made once more.
+    /// Returns the size of the sort key; zero on failure. If it is larger than the guess, it is made again.
     private func withSortKey(
         of text: UnsafeBufferPointer<UInt16>, guess: Int, _ body: (UnsafeBufferPointer<UInt8>) -> Void
     ) -> Int {
@@ -107,7 +106,7 @@ final class UnicodeCollator: @unchecked Sendable {
         hb_icu_collator_contractions(collator, set, &status)
         guard status <= 0 else { throw .collationFailed(status, in: "listing contractions") }
         var scalars: Set<UInt32> = []
-        // No contraction comes near this length.
+        // No contraction is nearly this long.
         var units = [UInt16](repeating: 0, count: 64)
         for index in 0..<hb_icu_set_item_count(set) {
             let count = hb_icu_set_item(set, index, &units, Int32(units.count))

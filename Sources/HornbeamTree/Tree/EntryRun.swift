@@ -37,7 +37,8 @@ package struct EntryRun {
 
 extension TreeWriter {
     /// Adds entries after the one before `first`, which was put just now: as many as fit in its leaf as it is and come
-    /// before that leaf's next entry. If there is no next entry, adds only to the tree's last leaf. Returns their number.
+    /// before that leaf's next entry. If there is no next entry, adds only to the tree's last leaf. Returns their
+    /// number.
     func fill(_ tree: OpenTreePointer, _ run: EntryRun, from first: Int) -> Int {
         guard let kept, kept.tree == tree, kept.changes == tree.pointee.changes,
             NodeLayout.cellHeader + run.entrySize <= tree.pointee.inlineLimit(pageSize: pageSize)
