@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds the header to the layout that programs were compiled against: a field may be added to hb_options at its end,
-// nothing else may ever move. Must never contain code.
+// Checks that the header has the layout that programs were compiled with: a field may be added to hb_options at its
+// end, but nothing else may ever move. Must never contain code.
 
 #include "hornbeam.h"
 

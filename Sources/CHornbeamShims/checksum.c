@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// XXH3-64, from libxxhash's header, once more for processors with AVX2: Debian's library is built for those without,
-// and takes two and a half times as long for a page. Which one runs is decided by the processor; the results are equal.
+// XXH3-64, compiled again from libxxhash's header for processors with AVX2: Debian's library is built for those
+// without, and takes two and a half times as long for a page. The processor decides which one runs; the results are
+// equal.
 
 #include "CHornbeamShims.h"
 

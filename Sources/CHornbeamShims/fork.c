@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a store in a forked child. Its locks hang from open file descriptions that parent and child share: the
-// child must let go of them at once, or they would outlive a parent that dies. Between fork and the first instruction of
-// the child only async-signal-safe calls are allowed: close is one.
+// The end of a store in a forked child. Its locks belong to open file descriptions that parent and child have in
+// common: the child must close them at once, or they would outlive a parent that dies. Between fork and the first
+// instruction of the child only async-signal-safe calls are allowed; close is one.
 #include "CHornbeamShims.h"
 
 #include <pthread.h>
@@ -11,9 +11,10 @@
 
 enum { capacity = 255 };
 
-/// A piece of the table, which grows and is never freed: the child may walk through it whatever other threads were doing.
+/// A piece of the table, which grows and is never freed, so that the child may walk it whatever other threads were
+/// doing.
 struct piece {
-    /// Descriptor plus one; 0: a free place.
+    /// Descriptor plus one; 0 in a free place.
     atomic_int descriptors[capacity];
     _Atomic(struct piece *) next;
 };
@@ -37,7 +38,7 @@ static void in_child(void) {
     }
 }
 
-// When the library is loaded, and not by the first who needs it: a fork could come in the middle of that.
+// When the library is loaded, not at the first use: a fork could come in the middle of that.
 __attribute__((constructor)) static void prepare(void) {
     pthread_atfork(hbs_process_lock, hbs_process_unlock, in_child);
 }

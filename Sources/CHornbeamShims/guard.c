@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The guard against SIGBUS: touching a page of a mapped file that can't be read (cut off from outside, a fault of the
-// medium) must become an error of the store and not the end of the process. The handler puts a page of zeros there and
-// takes note. What is not in a guarded mapping goes to whoever handled the signal before.
+// medium) must become an error of the store and not end the process. The handler puts a page of zeros there and notes
+// that. Signals from outside of guarded mappings go to the former handler.
 //
-// All that the handler calls is async-signal-safe, or a plain system call: mmap, sigaction, raise.
+// All calls in the handler are async-signal-safe, or plain system calls: mmap, sigaction, raise.
 #define _GNU_SOURCE
 #include "CHornbeamShims.h"
 
@@ -17,7 +17,7 @@
 
 enum { capacity = 16384 };
 
-/// A guarded mapping. `base` is stored last and cleared first: a handler that sees it sees the rest.
+/// A guarded mapping. `base` is stored last and cleared first: a handler that sees it sees the other fields.
 struct guard {
     atomic_uintptr_t base;
     size_t length;
@@ -27,14 +27,15 @@ struct guard {
 };
 
 static struct guard guards[capacity];
-// Those from here on were never used. Changes under the process's lock.
+// Guards from this index on were never used. Changes under the process's lock.
 static atomic_int used;
 static struct sigaction former;
-// Of installing the handler, once: 1, or -1 if it could not be done. Changes under the process's lock, as the guards do.
+// Whether the handler is installed, which happens once: 1, or -1 if that failed. Changes under the process's lock, as
+// the guards do.
 static int installed;
 static uintptr_t page_size;
 
-// Touched by this thread before any fault, so the handler never makes it.
+// This thread writes these before any fault, so the handler never creates them.
 #define THREAD static __thread __attribute__((tls_model("initial-exec")))
 THREAD volatile uintptr_t watched_start;
 THREAD volatile uintptr_t watched_end;
@@ -49,14 +50,14 @@ static int repair(uintptr_t address) {
         void *page = (void *)(address & ~(page_size - 1));
         int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
         int is_watched = address >= watched_start && address < watched_end;
-        // Before the zeros are there: who reads them and then asks must be told.
+        // Before the zeros are there: a thread that reads them and then asks must be told.
         if (!is_watched) __atomic_store_n(guard->lost, 1, __ATOMIC_SEQ_CST);
         if (mmap(page, page_size, PROT_READ, flags, -1, 0) == MAP_FAILED) return 0;
         if (is_watched) {
             watched_faulted = 1;
             return 1;
         }
-        // A page that was verified may hold zeros now: from here on none counts as verified.
+        // A page that was verified may have zeros now, so from here on none counts as verified.
         void *bits = atomic_load_explicit(&guard->bits, memory_order_acquire);
         if (bits != NULL) {
             mmap(bits, guard->bits_length, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, -1, 0);
@@ -67,11 +68,12 @@ static int repair(uintptr_t address) {
 }
 
 static void pass_on(int number, siginfo_t *information, void *context) {
-    // What is no handler first: SA_SIGINFO may stand beside it all the same.
+    // First, because SA_SIGINFO may be set even if there is no handler.
     if (former.sa_handler == SIG_IGN && information->si_code <= 0) {
         return;
     } else if (former.sa_handler == SIG_DFL || former.sa_handler == SIG_IGN) {
-        // The instruction faults again, and ends the process as if nobody had looked; a signal that was sent is sent on.
+        // The instruction faults again and ends the process as it would without this handler. A signal that was sent is
+        // sent again.
         sigaction(number, &former, NULL);
         if (information->si_code <= 0) raise(number);
     } else if (former.sa_flags & SA_SIGINFO) {
@@ -148,7 +150,7 @@ static void install_file_limit(void) {
     struct sigaction current;
     if (sigaction(SIGXFSZ, NULL, &current) != 0) return;
     if ((current.sa_flags & SA_SIGINFO) || current.sa_handler != SIG_DFL) return;
-    // A handler and not SIG_IGN: programs that the process executes must not inherit it.
+    // A handler and not SIG_IGN, which programs that the process executes would inherit.
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_handler = ignore;

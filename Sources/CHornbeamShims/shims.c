@@ -114,7 +114,7 @@ size_t hbs_stack_room(void) {
             pthread_attr_destroy(&attributes);
         }
     }
-    // An address below the thread's stack lies on a stack that the program has made for itself.
+    // An address below the thread's stack is on a stack that the program has made itself.
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     return here > lowest ? here - lowest : SIZE_MAX / 2;
 }

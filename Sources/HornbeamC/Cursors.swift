@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cursors: hb_cursor_open to hb_cursor_close. The engine's cursor can't outlive its transaction, but its handle can:
-// when the transaction ends it takes its cursors' places away, and what is left of them says HB_INVALID until it is
-// closed. Moving allocates nothing and counts no references.
+// the end of a transaction takes the engine's cursors away, and their handles return HB_INVALID until they are closed.
+// Moving allocates nothing and counts no references.
 
 public import CHornbeam
 import HornbeamPages
 import HornbeamTree
 
-/// A cursor in the hands of C code: a link of its transaction's list while that lives.
+/// A cursor that C code has a handle of. It is in its transaction's list while that lives.
 final class CursorHandle: HandleObject {
     static var kind: HandleKind { .cursor }
 
-    /// The engine's cursor; nil once the transaction has ended. In memory of its own, so that a move needs no
-    /// exclusivity check.
+    /// The engine's cursor; nil once the transaction has ended. In separate memory, so that a move needs no exclusivity
+    /// check.
     @exclusivity(unchecked) private(set) var place: UnsafeMutablePointer<Cursor>?
-    /// The transaction lives as long as `place` does: it ends its cursors before it goes.
+    /// The transaction lives as long as `place`: it ends its cursors before it goes.
     private let owner: Unmanaged<TransactionHandle>
     private let isWritable: Bool
     private var next: Unmanaged<CursorHandle>?
@@ -30,7 +30,7 @@ final class CursorHandle: HandleObject {
 
     deinit { end() }
 
-    /// Enters the transaction's list; once, when the table holds the cursor.
+    /// Adds the cursor to the transaction's list. Called once, when the table has the cursor.
     func join() {
         let owner = owner.takeUnretainedValue()
         next = owner.cursors
@@ -38,7 +38,7 @@ final class CursorHandle: HandleObject {
         owner.cursors = Unmanaged.passUnretained(self)
     }
 
-    /// Gives the engine's cursor back and leaves the transaction's list.
+    /// Ends the engine's cursor and leaves the transaction's list.
     func end() {
         guard let place else { return }
         self.place = nil
@@ -54,7 +54,7 @@ final class CursorHandle: HandleObject {
         previous = nil
     }
 
-    /// The returned memory must stay until the transaction's next change.
+    /// Notes that the returned memory must stay until the transaction's next change.
     @inline(__always)
     func noteLent() {
         if isWritable { owner._withUnsafeGuaranteedRef { $0.hasLent = true } }
@@ -155,10 +155,10 @@ public func hb_cursor_entry(
     }
 }
 
-/// Maximum number of entries of one call that leaves out their keys or values.
+/// Maximum number of entries in a call that leaves out their keys or values.
 private let unwantedRoom = 512
 
-/// hb_cursor_read and hb_cursor_read_back.
+/// Implements hb_cursor_read and hb_cursor_read_back.
 @inline(__always)
 private func read(
     isForward: Bool, _ cursor: OpaquePointer?, _ keys: UnsafeMutablePointer<hb_slice>?,
@@ -171,7 +171,7 @@ private func read(
         return Failure.invalid("reading entries into \(UInt(bitPattern: capacity)) places")
     }
     return inCursor(cursor) { (cursor, place) throws(StorageError) in
-        // Both are an address and a size.
+        // Both types are an address and a size.
         let keys = keys.map { UnsafeMutableRawPointer($0).assumingMemoryBound(to: EntryPart.self) }
         let values = values.map { UnsafeMutableRawPointer($0).assumingMemoryBound(to: EntryPart.self) }
         if let keys, let values {

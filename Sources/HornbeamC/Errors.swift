@@ -6,25 +6,26 @@ import CHornbeam
 import Glibc
 import HornbeamPages
 
-/// The codes of hornbeam.h as C functions return them.
+/// The codes of hornbeam.h in the type that C functions return.
 enum Result {
     static let ok = Int32(HB_OK)
     static let notFound = Int32(HB_NOT_FOUND)
 }
 
 enum Failure {
-    /// Notes the error's words for hb_error() and returns its code.
+    /// Notes the error's text for hb_error() and returns its code.
     @inline(never)
     static func report(_ error: StorageError) -> Int32 {
         LastError.set(error.description)
         return code(error)
     }
 
-    /// HB_INVALID: something about the call itself is wrong.
+    /// HB_INVALID: the call itself is wrong.
     @inline(never)
     static func invalid(_ what: String) -> Int32 { report(.invalid(what)) }
 
-    /// HB_NOT_FOUND of something that has a name. (A missing key says nothing: that is an answer, and must be fast.)
+    /// HB_NOT_FOUND for something that has a name. (A missing key sets no text: it is an ordinary answer and must be
+    /// fast.)
     @inline(never)
     static func notFound(_ what: String) -> Int32 {
         LastError.set("not found: \(what)")
@@ -38,7 +39,7 @@ enum Failure {
         case .notAStore, .invalid: Int32(HB_INVALID)
         case .newerFormat, .unknownFeatures, .unsupported: Int32(HB_UNSUPPORTED)
         case .keyNeeded, .wrongKey, .notEncrypted: Int32(HB_KEY)
-        // No C program has tasks.
+        // No C program has tasks that could be cancelled.
         case .cancelled: Int32(HB_INVALID)
         case .busy: Int32(HB_BUSY)
         case .full: Int32(HB_FULL)
@@ -50,7 +51,7 @@ enum Failure {
     }
 }
 
-/// The words of each thread's last error, in memory that the thread's end frees.
+/// The text of each thread's last error, in memory that the thread's end frees.
 private enum LastError {
     private static let key: pthread_key_t? = {
         var key = pthread_key_t()
@@ -69,7 +70,7 @@ private enum LastError {
     }
 }
 
-/// Words for C that live as long as the process.
+/// Texts for C that live as long as the process.
 private enum Words {
     nonisolated(unsafe) static let none = lasting("")
     nonisolated(unsafe) static let version = lasting(HB_VERSION)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hb_figures_of: a store's figures. The caller's struct may be older or newer than this library's: fields that it lacks
-// are left out, fields that this library lacks are zero.
+// hb_figures_of: a store's figures. The caller's struct may be older or newer than this library's: fields that the
+// struct doesn't have are left out, fields that the library doesn't have are zero.
 
 public import CHornbeam
 import HornbeamPages
@@ -40,7 +40,7 @@ extension hb_figures {
 public func hb_figures_of(_ store: OpaquePointer?, _ figures: UnsafeMutablePointer<hb_figures>?) -> Int32 {
     guard let figures else { return Failure.invalid("hb_figures_of needs a place for the figures") }
     let target = UnsafeMutableRawPointer(figures)
-    // The field of the size alone is sure to be there.
+    // Only the size field is certain to be there.
     let size = target.loadUnaligned(as: Int.self)
     guard size >= MemoryLayout<Int>.size, size <= 4096 else {
         return Failure.invalid("hb_figures.struct_size is \(UInt(bitPattern: size)): set it to sizeof(hb_figures)")

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The handles of a C program, which can be checked. A handle is not an address but the stamp of a slot in one table for
-// the whole process: the slot's index, how often it was used before, and the kind of object. The slots are never
-// unmapped, so any 64 bits may be looked up: a handle that ended, of the wrong kind or made up finds no equal stamp.
-// Nothing here may trap, with any arguments, and looking up a handle must stay free of locks and reference counting.
+// the whole process: the slot's index, the number of its earlier uses, and the kind of object. The slots are never
+// unmapped, so any 64 bits may be looked up: a handle that has ended, has the wrong kind or was made up finds no equal
+// stamp. Nothing here may trap, with any arguments, and looking up a handle must stay free of locks and reference
+// counting.
 
 import Glibc
 import HornbeamPages
@@ -16,29 +17,29 @@ enum HandleKind: UInt {
     case value = 4
 }
 
-/// An object that C code holds by a handle. The table owns it from `insert` to `remove`. While its handle is suspended
-/// it can't be found, until it is resumed and removed, or discarded.
+/// An object that C code has a handle of. The table owns it from `insert` to `remove`. While its handle is suspended it
+/// can't be found, until it is resumed and removed, or discarded.
 protocol HandleObject: AnyObject {
     static var kind: HandleKind { get }
 }
 
-/// A slot. All zero, as it comes from the kernel, it is a free slot that was never used.
+/// A slot. All zero, as the kernel provides it, it is a free slot that was never used.
 private struct HandleSlot: ~Copyable {
-    /// The distance of one slot to the next: each read transaction writes its own.
+    /// The distance of one slot to the next: each read transaction writes to its own.
     static var distance: Int { Stripes.distance }
 
-    /// The handle's bits while it is live, else 0, or of a store that is being closed `HandleTable.closing` of them.
+    /// The handle's bits while it is live, otherwise 0; while a store is being closed, `HandleTable.closing` of them.
     /// Stored with release after the other fields, loaded with acquire.
     let stamp = Atomic<UInt>(0)
-    /// A `StripedCount` of the calls inside a store and of its open transactions, beginning with the first store in the
-    /// slot. The slot keeps it for ever: a call with the handle of a former store may count there at any moment, before
-    /// it reads the stamp and uncounts itself again.
+    /// A `StripedCount` of the calls inside a store and of its open transactions. Made for the first store in the slot,
+    /// which keeps it for ever: a call with the handle of a former store may count there at any moment, before it reads
+    /// the stamp and uncounts itself again.
     let users = Atomic<UnsafeMutableRawPointer?>(nil)
-    /// In a free slot: index + 1 of the next free one; 0 ends the list.
+    /// In a free slot the index of the next free one plus 1; 0 ends the list.
     let link = Atomic<UInt64>(0)
     /// The retained object. Only the slot's owner touches this and the next field.
     var object: UnsafeMutableRawPointer?
-    /// How many handles the slot has been.
+    /// Number of handles that the slot has had.
     var turns: UInt = 0
 }
 
@@ -47,16 +48,16 @@ enum HandleTable {
     private static let indexBits: UInt = 20
     private static let capacity = 1 << 20
 
-    /// Address space for all slots, zeroed; the kernel gives memory when a slot is first used. Nil before the first
+    /// Address space for all slots, zeroed; the kernel provides memory when a slot is first used. Nil before the first
     /// handle. (A lazily initialized constant would cost a call at every use.)
     nonisolated(unsafe) private static let slots = Atomic<UnsafeMutableRawPointer?>(nil)
-    /// Slots that were ever used.
+    /// Number of slots that were ever used.
     private static let used = Atomic<Int>(0)
-    /// The list of free slots: low half, index + 1 of the first; high half, a count of changes, so that a slot that was
-    /// taken and given back meanwhile isn't mistaken for an unchanged list.
+    /// The list of free slots. Low half: the index of the first one plus 1. High half: a count of changes, so that a
+    /// slot that was taken and given back in the meantime isn't mistaken for an unchanged list.
     private static let free = Atomic<UInt64>(0)
 
-    /// The slot that `handle` claims to be the stamp of.
+    /// The slot whose stamp the handle claims to be.
     @inline(__always)
     private static func slot(_ bits: UInt) -> UnsafeMutablePointer<HandleSlot>? {
         slots.load(ordering: .acquiring).map {
@@ -69,7 +70,7 @@ enum HandleTable {
         (slots + index &* HandleSlot.distance).assumingMemoryBound(to: HandleSlot.self)
     }
 
-    /// The slots, made if need be; nil when the system has no address space left.
+    /// Returns the slots, which are made if necessary; nil if the system has no address space left.
     private static func madeSlots() -> UnsafeMutableRawPointer? {
         if let made = slots.load(ordering: .acquiring) { return made }
         let size = capacity * HandleSlot.distance
@@ -81,7 +82,7 @@ enum HandleTable {
         return others
     }
 
-    /// The live object behind a handle. It stays alive until its handle is removed: the caller keeps to one thread.
+    /// Returns the live object of a handle. It stays alive until its handle is removed: the caller keeps to one thread.
     @inline(__always)
     static func find<Object: HandleObject>(_ handle: OpaquePointer?, _: Object.Type) -> Unmanaged<Object>? {
         let bits = UInt(bitPattern: handle)
@@ -114,7 +115,7 @@ enum HandleTable {
         return takeObject(slot)
     }
 
-    /// Ends a handle, but its slot keeps the object, until `resume` or `discard`: one of them must follow.
+    /// Ends a handle, but keeps the object in its slot. `resume` or `discard` must follow.
     @inline(__always)
     static func suspend<Object: HandleObject>(_ handle: OpaquePointer?, _: Object.Type) -> Unmanaged<Object>? {
         let bits = UInt(bitPattern: handle)
@@ -125,7 +126,7 @@ enum HandleTable {
         return .fromOpaque(object)
     }
 
-    /// The next handle of the object whose last handle was suspended. Nil if there was none.
+    /// Returns the next handle of the object whose last handle was suspended. Returns nil if there was none.
     @inline(__always)
     static func resume(_ suspended: OpaquePointer?) -> OpaquePointer? {
         let bits = UInt(bitPattern: suspended)
@@ -133,13 +134,13 @@ enum HandleTable {
         return stamp(slot, bits & (1 << (indexBits + 3) - 1))
     }
 
-    /// Lets go of the object whose handle was suspended, and of its slot.
+    /// Releases the object whose handle was suspended, and its slot.
     static func discard<Object: HandleObject>(_ suspended: OpaquePointer?, _: Object.Type) {
         let bits = UInt(bitPattern: suspended)
         if bits & 7 == Object.kind.rawValue, let slot = slot(bits) { _ = takeObject(slot) as Object? }
     }
 
-    /// Gives a slot that its caller owns a new handle. `place`: index and kind.
+    /// Gives a new handle to a slot that its caller owns. `place`: index and kind.
     @inline(__always)
     private static func stamp(_ slot: UnsafeMutablePointer<HandleSlot>, _ place: UInt) -> OpaquePointer? {
         slot.pointee.turns &+= 1
@@ -148,7 +149,7 @@ enum HandleTable {
         return OpaquePointer(bitPattern: bits)
     }
 
-    /// Empties a slot whose stamp the caller has taken away, and gives it back.
+    /// Empties a slot whose stamp the caller has removed, and frees it.
     private static func takeObject<Object: HandleObject>(_ slot: UnsafeMutablePointer<HandleSlot>) -> Object? {
         let object = slot.pointee.object.map { Unmanaged<Object>.fromOpaque($0).takeRetainedValue() }
         slot.pointee.object = nil
@@ -187,14 +188,14 @@ enum HandleTable {
     }
 }
 
-// A store is used from many threads at once, so each use is counted, and closing it doesn't wait but is refused. A call
-// that enters counts first and then reads the stamp; closing changes the stamp first and then adds up (`StripedCount`).
-// A refused closing restores the stamp.
+// A store is used from many threads at once, so each use is counted, and closing a store in use is refused, without
+// waiting. A call that enters counts first and then reads the stamp; closing changes the stamp first and then adds up
+// (`StripedCount`). A refused closing restores the stamp.
 extension HandleTable {
-    /// The stamp of a store while it is being closed. No handle has these bits: 7 is no kind.
+    /// The stamp of a store while it is being closed. No handle has these bits, because 7 is no kind.
     private static func closing(_ bits: UInt) -> UInt { bits | 7 }
 
-    /// Enters a store: it can't be closed until the stripe is left. Nil if the handle isn't live.
+    /// Enters a store, which can't be closed until the stripe is left. Returns nil if the handle isn't live.
     @inline(__always)
     static func enter(_ handle: OpaquePointer?) -> (store: Unmanaged<StoreHandle>, stripe: StripedCount.Stripe)? {
         let bits = UInt(bitPattern: handle)
@@ -212,8 +213,7 @@ extension HandleTable {
         return nil
     }
 
-    /// Whether the store of the handle is live, once it is decided whether a closing is refused because of calls
-    /// inside.
+    /// Whether the handle's store is live. If it is just being closed, waits until that succeeds or is refused.
     @inline(never)
     private static func isStillLive(_ slot: UnsafeMutablePointer<HandleSlot>, _ bits: UInt) -> Bool {
         guard slot.pointee.stamp.load(ordering: .acquiring) != 0 else { return false }
@@ -222,13 +222,13 @@ extension HandleTable {
 
     private enum Claim {
         case claimed(StoreHandle)
-        /// Somebody is inside, or closes it.
+        /// Another thread is inside the store, or closes it.
         case inUse
         case notLive
     }
 
-    /// Changes the stamp of an unused store to `closing`. This happens under the lock, so that a thread that enters
-    /// meanwhile can wait for the decision, and a child that is forked meanwhile doesn't find the store closed.
+    /// Changes the stamp of an unused store to `closing`. Under the lock, so that a thread that enters meanwhile can
+    /// wait for the decision, and a child forked meanwhile doesn't find the store closed.
     private static func claim(_ slot: UnsafeMutablePointer<HandleSlot>, _ bits: UInt) -> Claim {
         withProcessLock {
             let mark = slot.pointee.stamp.compareExchange(
@@ -244,8 +244,8 @@ extension HandleTable {
         }
     }
 
-    /// Runs `release` on an unused store, then ends its handle, unless `release` says to keep it. Nil if the handle
-    /// isn't live; `.busy` if the store is in use.
+    /// Runs `release` on an unused store, then ends its handle, unless `release` returns that it must be kept. Returns
+    /// nil if the handle isn't live. Throws `.busy` if the store is in use.
     static func close(
         _ handle: OpaquePointer?, release: (StoreHandle) -> (result: Int32, keep: Bool)
     ) throws(StorageError) -> Int32? {

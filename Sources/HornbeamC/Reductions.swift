@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions whose functions are C's: hb_open_with registers them, hb_tree_open_reduced makes trees that keep them,
-// hb_reduce asks. The functions may run on any thread that changes, checks or recovers the store.
+// Reductions whose functions are in C: hb_open_with registers them, hb_tree_open_reduced makes trees that keep them,
+// and hb_reduce reads the values. The functions may run on any thread that changes, checks or recovers the store.
 
 public import CHornbeam
 import HornbeamPages
 import HornbeamTree
 
-/// A C program's functions and what it wants to be given with them. It answers for using them from any thread.
+/// A C program's functions and the context to pass to them. The program ensures that any thread may call them.
 private struct Functions: @unchecked Sendable {
     let map: @convention(c) (UnsafeMutableRawPointer?, hb_slice, hb_slice, UnsafeMutableRawPointer?) -> Void
     let combine: @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeRawPointer?) -> Void
@@ -32,7 +32,7 @@ extension Reduction {
     }
 }
 
-/// The reductions of an array from C.
+/// Returns the reductions of an array from C, by name. Throws `.invalid` for a wrong or double one.
 func reductions(
     _ first: UnsafePointer<hb_reduction>?, count: Int
 ) throws(StorageError) -> [String: Reduction] {

@@ -6,7 +6,7 @@ public import CHornbeam
 import HornbeamPages
 import HornbeamTree
 
-/// Runs `body` with the write transaction behind `handle`. Slices that it lent have ended after it.
+/// Runs `body` with the write transaction of `handle`. Slices that it returned earlier end with that.
 private func inWrite(
     _ handle: OpaquePointer?, _ body: (Transaction) throws(StorageError) -> Void
 ) -> Int32 {

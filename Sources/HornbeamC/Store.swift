@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening, closing and maintaining a store: hb_open to hb_compact. A StoreHandle may be used from all threads;
-// HandleTable.enter keeps it alive, never a lock held across a call.
+// Opening, closing and maintaining a store: hb_open to hb_compact. All threads may use a StoreHandle. HandleTable.enter
+// keeps it alive; no lock is held across a call.
 
 public import CHornbeam
 import Glibc
@@ -9,17 +9,17 @@ import HornbeamPages
 import HornbeamTree
 import Synchronization
 
-/// A store in the hands of C code.
+/// A store that C code has a handle of.
 final class StoreHandle: HandleObject {
     static var kind: HandleKind { .store }
 
     let trees: TreeStore
-    /// In whose hands the open write transaction is.
+    /// The thread that has the open write transaction.
     let writer = WriterHands()
-    /// Reads that have ended, which wait to begin again in the slots of their handles.
+    /// Ended reads, which wait to begin again in the slots of their handles.
     let idleReads = IdlePlaces()
-    /// Mixed into a tree's number on its way out and in, so that numbers of two stores differ: a tree of another store
-    /// comes in as a number that this store never gave out. The low 20 bits stay as they are.
+    /// Mixed into tree numbers that are returned or passed in, so that numbers of two stores differ: the number of
+    /// another store's tree becomes a number that this store never returned. The low 20 bits stay as they are.
     let treeSalt: UInt32
     /// The known reductions, by name.
     let reductions: [String: Reduction]
@@ -32,35 +32,35 @@ final class StoreHandle: HandleObject {
         treeSalt = (Self.opened.add(1, ordering: .relaxed).oldValue % 0xFFF + 1) << 20
     }
 
-    /// Lets go of all reads that wait. Nobody else is inside the store.
+    /// Releases all waiting reads. No other thread may be inside the store.
     func dropIdleReads() {
         idleReads.takeAll { Unmanaged<TransactionHandle>.fromOpaque($0).takeUnretainedValue().drop() }
     }
 }
 
-/// The thread that holds the open write transaction. The engine refuses to wait on the thread that began one; but
-/// waiting for a transaction that was handed to another thread is allowed. This class distinguishes the two cases.
+/// The thread that has the open write transaction. The engine refuses to wait on the thread that began one. But waiting
+/// for a transaction that was handed to another thread is allowed. This class distinguishes the two cases.
 final class WriterHands: Sendable {
-    /// The thread that used it last; 0 if none is open.
+    /// The thread that used the write transaction last; 0 if none is open.
     private let thread = Atomic<UInt>(0)
-    /// The process that opened the store: a child's threads look like its own.
+    /// The process that opened the store: threads of a forked child look like those of the parent.
     private let process = getpid()
-    /// For how long a thread that holds the write transaction waits for it to be handed on.
+    /// Time for which a thread that has the write transaction waits for another thread to take it over.
     private static let patienceMilliseconds = 1000
 
-    /// The calling thread begins, or uses, the write transaction.
+    /// Notes that the calling thread begins or uses the write transaction.
     @inline(__always)
     func hold() { thread.store(pthread_self(), ordering: .relaxed) }
 
-    /// The write transaction of the calling thread has ended. Another thread may have begun the next one already.
+    /// Notes that the calling thread's write transaction has ended. Another thread may have begun the next one already.
     func letGo() {
         _ = thread.compareExchange(expected: pthread_self(), desired: 0, ordering: .relaxed)
     }
 
     private var isMine: Bool { thread.load(ordering: .relaxed) == pthread_self() }
 
-    /// Runs `body`, which waits for the writer's turn, repeatedly while the engine takes this thread for the holder of
-    /// the turn. Throws `own` once it is clear that no other thread has it.
+    /// Runs `body`, which waits for the writer's turn, and repeats that while the engine takes this thread for the
+    /// holder of the turn. Throws `own` once it is clear that no other thread has it.
     func waiting<Value>(
         orThrow own: StorageError, _ body: () throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
@@ -72,7 +72,7 @@ final class WriterHands: Sendable {
             } catch {
                 guard case .invalid = error, process == getpid() else { throw error }
                 guard !isMine || waited < Self.patienceMilliseconds else { throw own }
-                // Nobody has it: it ended this very moment, or something else is invalid.
+                // No thread has it: it ended at this moment, or the error has another cause.
                 if thread.load(ordering: .relaxed) == 0 { attempts += 1 }
                 guard attempts < 3 else { throw error }
             }
@@ -91,8 +91,8 @@ func inStore(_ handle: OpaquePointer?, _ body: (StoreHandle) throws(StorageError
     }
 }
 
-/// Runs `body` inside the store. If `body` says so the store stays entered until the stripe is left. Also runs in a
-/// forked child: `body` must check the process.
+/// Runs `body` inside the store. If `body` returns true for `staysInside`, the store stays entered until the stripe is
+/// left. Also runs in a forked child, so `body` must check the process.
 @inline(__always)
 func enteringStore(
     _ handle: OpaquePointer?,
@@ -113,7 +113,7 @@ func enteringStore(
     }
 }
 
-/// A C string as a Swift one; `.invalid` when it is NULL, empty or not UTF-8 (it would come to mean something else).
+/// Converts a C string. Throws `.invalid` if it is NULL, empty or not UTF-8 (repairing it would change its meaning).
 func text(_ string: UnsafePointer<CChar>?, _ what: String) throws(StorageError) -> String {
     guard let string else { throw .invalid("\(what) is NULL") }
     guard let text = String(validatingCString: string) else { throw .invalid("\(what) is not UTF-8") }
@@ -164,7 +164,7 @@ private func open(
     }
 }
 
-/// The key of an encrypted store; nil for NULL.
+/// Returns the key of an encrypted store; nil for NULL.
 private func storeKey(
     _ key: UnsafeRawPointer?, _ size: Int, isPassphrase: Bool
 ) throws(StorageError) -> (any StoreEncryption)? {
@@ -193,8 +193,7 @@ public func hb_rekey(
     }
 }
 
-/// The options with every field that the caller's struct lacks as zero.
-/// `none`: all zero.
+/// Copies the options; every field that the caller's struct doesn't have is zero. `none`: options that are all zero.
 private func copyOptions<Options: BitwiseCopyable>(
     _ options: UnsafePointer<Options>?, of name: String, _ none: Options
 ) throws(StorageError) -> Options {
@@ -202,7 +201,7 @@ private func copyOptions<Options: BitwiseCopyable>(
     guard let options else { return copy }
     let known = MemoryLayout<Options>.stride
     let bytes = UnsafeRawPointer(options)
-    // The field of the size alone is sure to be there.
+    // Only the size field is certain to be there.
     let claimed = bytes.loadUnaligned(as: Int.self)
     let size = claimed == 0 ? known : claimed
     guard size >= MemoryLayout<Int>.size, size <= 4096 else {

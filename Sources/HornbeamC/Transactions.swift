@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// hb_begin to hb_abort, and what every operation of a transaction goes through: a live handle, the right to write. A
-// transaction and its cursors belong to one thread at a time, so nothing here locks; looking a transaction up must not
+// hb_begin to hb_abort, and the checks of every operation of a transaction: a live handle, the right to write. A
+// transaction and its cursors belong to one thread at a time, so nothing here locks. Looking up a transaction must not
 // count references.
 
 import CHornbeam
 import HornbeamPages
 import HornbeamTree
 
-/// A transaction in the hands of C code.
+/// A transaction that C code has a handle of.
 final class TransactionHandle: HandleObject {
     static var kind: HandleKind { .transaction }
 
     let store: StoreHandle
-    /// Left when the transaction ends, so that the store can be closed.
+    /// The stripe to leave when the transaction ends, so that the store can be closed.
     @exclusivity(unchecked) private var entered: StripedCount.Stripe
     let transaction: Transaction
     let isWritable: Bool
-    /// Set when a slice of a write transaction's memory was returned to the program. Until the next change such a slice
-    /// may be an argument of that change, and is copied first: the change would move it.
+    /// Whether a slice of a write transaction's memory was returned to the program. Until the next change such a slice
+    /// may be an argument of that change, and is copied first, because the change would move it.
     @exclusivity(unchecked) var hasLent = false
     /// Its handle, which has ended if the transaction has.
     @exclusivity(unchecked) private(set) var handle: OpaquePointer?
@@ -31,8 +31,8 @@ final class TransactionHandle: HandleObject {
         isWritable = transaction.isWritable
     }
 
-    /// Runs a change, in a write transaction only. The engine itself refuses to commit after a change that failed
-    /// midway.
+    /// Runs a change. Throws `.readOnly` in a read transaction. The engine itself refuses to commit after a change that
+    /// failed midway.
     @inline(__always)
     func change(_ body: (Transaction) throws(StorageError) -> Int32) throws(StorageError) -> Int32 {
         guard isWritable else { throw .readOnly("a change in a read transaction: begin it with HB_WRITE") }
@@ -40,13 +40,13 @@ final class TransactionHandle: HandleObject {
         return try body(transaction)
     }
 
-    /// Gives the transaction to C.
+    /// Gives the transaction a handle for C.
     func join() throws(StorageError) -> OpaquePointer? {
         handle = try HandleTable.insert(self)
         return handle
     }
 
-    /// Begins an ended read anew, with the next handle of its slot.
+    /// Begins an ended read again, with the next handle of its slot.
     @inline(__always)
     func resume(into place: UnsafeMutablePointer<OpaquePointer?>, entered: StripedCount.Stripe) -> Int32 {
         do throws(StorageError) { try transaction.resume() } catch { return Failure.report(error) }
@@ -56,7 +56,7 @@ final class TransactionHandle: HandleObject {
         return Result.ok
     }
 
-    /// Ends the transaction behind `handle`; nil if there is none.
+    /// Ends the transaction of `handle`. Returns nil if there is none.
     static func end(_ handle: OpaquePointer?, committing: Bool) -> Int32? {
         guard let suspended = HandleTable.suspend(handle, TransactionHandle.self) else { return nil }
         guard suspended._withUnsafeGuaranteedRef({ $0.isWritable }) else {
@@ -67,15 +67,15 @@ final class TransactionHandle: HandleObject {
         return transaction.endWrite(committing: committing)
     }
 
-    /// The transaction and its slot are kept for the next read if there is room. From then on they may belong to
-    /// another thread.
+    /// Ends a read. The transaction and its slot are kept for the next read if there is room. Another thread may own
+    /// them from then on.
     @inline(__always)
     private static func endRead(_ read: Unmanaged<TransactionHandle>, committing: Bool) -> Int32 {
         let (result, waits, idle, entered) = read._withUnsafeGuaranteedRef { (read) in
             let (result, waits) = read.endRead(committing: committing)
             return (result, waits, Unmanaged.passUnretained(read.store.idleReads), read.entered)
         }
-        // (The store stays at least until it is left.)
+        // (The store lives at least until it is left.)
         let isKept = waits && idle._withUnsafeGuaranteedRef { $0.give(read.toOpaque()) }
         if !isKept { read.takeUnretainedValue().drop() }
         entered.leave()
@@ -96,7 +96,7 @@ final class TransactionHandle: HandleObject {
         return result
     }
 
-    /// Whether it may begin again.
+    /// Ends the read. Returns whether it may begin again.
     private func endRead(committing: Bool) -> (result: Int32, waits: Bool) {
         if cursors != nil { endCursors() }
         var result = Result.ok
@@ -106,7 +106,7 @@ final class TransactionHandle: HandleObject {
         return (result, transaction.suspend())
     }
 
-    /// Lets go of the transaction, whose handle was suspended, and of its slot.
+    /// Releases the transaction, whose handle was suspended, and its slot.
     func drop() { HandleTable.discard(handle, TransactionHandle.self) }
 
     private func endCursors() {
@@ -114,7 +114,7 @@ final class TransactionHandle: HandleObject {
     }
 }
 
-/// Runs `body` with the transaction behind `handle`.
+/// Runs `body` with the transaction of `handle`.
 @inline(__always)
 func inTransaction(
     _ handle: OpaquePointer?, _ body: (TransactionHandle) throws(StorageError) -> Int32
@@ -151,7 +151,7 @@ public func hb_begin(
             txn.pointee = try TransactionHandle(transaction, of: store, entered: entered).join()
         } catch {
             transaction.abort()
-            // A read's end is nothing to the write transaction that this thread may hold beside it.
+            // The end of a read has no effect on the write transaction that this thread may also have.
             if transaction.isWritable { store.writer.letGo() }
             throw error
         }

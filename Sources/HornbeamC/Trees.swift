@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named trees and their entries: hb_tree_open to hb_count. Slices from C are checked before anything looks at their
-// bytes; slices to C point into the engine's memory and live as hornbeam.h says. The way of hb_get allocates nothing.
+// Named trees and their entries: hb_tree_open to hb_count. Slices from C are checked before their bytes are read.
+// Slices to C point into the engine's memory and are valid as hornbeam.h states. hb_get allocates nothing.
 
 public import CHornbeam
 import HornbeamPages
 import HornbeamTree
 
 extension TransactionHandle {
-    /// Converts a tree's number to the one used by C code, and back. A number of another store becomes one that no tree
+    /// Converts a tree's number from C code; `number` converts back. A number of another store becomes one that no tree
     /// has.
     @inline(__always)
     func treeID(_ tree: hb_tree) -> TreeID { TreeID(rawValue: TreeNumber.mix(tree, salt: store.treeSalt)) }
@@ -15,7 +15,7 @@ extension TransactionHandle {
     @inline(__always)
     func number(_ tree: TreeID) -> hb_tree { TreeNumber.mix(tree.rawValue, salt: store.treeSalt) }
 
-    /// Hands out bytes of the engine.
+    /// Returns bytes of the engine to C.
     @inline(__always)
     func lend(_ bytes: Bytes) -> hb_slice {
         if isWritable { hasLent = true }
@@ -23,7 +23,7 @@ extension TransactionHandle {
     }
 }
 
-/// How numbers of trees are mixed with a store's salt: its own inverse, and 0 stays what no tree has.
+/// Mixes the numbers of trees with a store's salt. It is its own inverse, and 0 stays a number that no tree has.
 enum TreeNumber {
     @inline(__always)
     static func mix(_ number: UInt32, salt: UInt32) -> UInt32 {
@@ -31,7 +31,7 @@ enum TreeNumber {
     }
 }
 
-/// The address of an empty value without memory.
+/// The address of an empty value that has no memory.
 nonisolated(unsafe) private let emptyBytes = UnsafeRawPointer(
     UnsafeMutableRawPointer.allocate(byteCount: 8, alignment: 8))
 
@@ -43,7 +43,7 @@ extension hb_slice {
         self.init(data: bytes.baseAddress ?? emptyBytes, size: bytes.count)
     }
 
-    /// The bytes of a slice that came from C.
+    /// The bytes of a slice from C. Throws `.invalid` for an impossible size, or NULL data.
     @inline(__always)
     var bytes: Bytes {
         get throws(StorageError) {
@@ -71,14 +71,14 @@ private func withStable(
     _ first: Bytes, _ second: Bytes, of handle: TransactionHandle,
     _ body: (Bytes, Bytes) throws(StorageError) -> Int32
 ) throws(StorageError) -> Int32 {
-    // A size beyond all limits can't be copied; the engine refuses it without a look at the bytes.
+    // A size beyond all limits can't be copied. The engine refuses it without reading the bytes.
     guard handle.hasLent, max(first.count, second.count) <= UInt32.max else { return try body(first, second) }
     let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: first.count + second.count, alignment: 8)
     defer { copy.deallocate() }
     copy.copyMemory(from: first)
     UnsafeMutableRawBufferPointer(rebasing: copy[first.count...]).copyMemory(from: second)
     let result = try body(Bytes(rebasing: copy[..<first.count]), Bytes(rebasing: copy[first.count...]))
-    // Changed: slices returned earlier are invalid. (A refused change has left them valid.)
+    // Slices returned before the change are invalid. (After a refused change they are still valid.)
     if result == Result.ok { handle.hasLent = false }
     return result
 }
@@ -92,7 +92,7 @@ public func hb_tree_open(
     openTree(txn, name, flags, reduction: nil, tree)
 }
 
-/// Opens a tree, or makes it. An existing one must keep the reduction, if one is requested.
+/// Opens a tree, or makes it. An existing tree must have the reduction, if one is requested.
 func openTree(
     _ txn: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ flags: UInt32, reduction: String?,
     _ tree: UnsafeMutablePointer<hb_tree>?
@@ -147,7 +147,7 @@ public func hb_tree_list(
         names = try handle.transaction.treeNames()
         return Result.ok
     }
-    // Outside: the function may well end the transaction.
+    // Outside of the transaction, which the function may end.
     for name in names { name.withCString { each(context, $0) } }
     return result
 }
@@ -242,7 +242,7 @@ public func hb_delete_range(
                 return Result.ok
             }
             deleted_or_null?.pointee = deleted
-            // Nothing was changed: slices returned earlier stay valid.
+            // If nothing was changed, slices returned earlier stay valid.
             handle.hasLent = handle.hasLent || hadLent && deleted == 0
             return result
         }

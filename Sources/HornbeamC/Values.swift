@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long values in parts: hb_get_part, and hb_put_begin to hb_put_cancel. A value's handle may outlive its transaction:
-// the engine refuses what is asked of it then.
+// Long values in parts: hb_get_part, and hb_put_begin to hb_put_cancel. A value's handle may outlive its transaction;
+// then the engine refuses its operations.
 
 public import CHornbeam
 import HornbeamPages
 import HornbeamTree
 
-/// A value on its way, in the hands of C code.
+/// A value being written that C code has a handle of.
 final class ValueHandle: HandleObject {
     static var kind: HandleKind { .value }
 
     let writer: ValueWriter
-    /// The transaction's handle, looked up each time.
+    /// The transaction's handle, which is looked up each time.
     let transaction: OpaquePointer?
 
     init(_ writer: ValueWriter, of transaction: OpaquePointer?) {
@@ -80,7 +80,7 @@ public func hb_put_end(_ value: OpaquePointer?) -> Int32 {
     return inTransaction(value.transaction) { (handle) throws(StorageError) in
         try handle.change { (_) throws(StorageError) in
             try value.writer.finish()
-            // Changed: slices returned earlier are invalid.
+            // Slices returned before the change are invalid.
             handle.hasLent = false
             return Result.ok
         }
