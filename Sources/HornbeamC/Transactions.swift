@@ -19,7 +19,7 @@ final class TransactionHandle: HandleObject {
     /// Whether a slice of a write transaction's memory was returned to the program. Until the next change such a slice
     /// may be an argument of that change, and is copied first, because the change would move it.
     @exclusivity(unchecked) var hasLent = false
-    /// Its handle, which has ended if the transaction has.
+    /// The transaction's handle. It has ended if the transaction has.
     @exclusivity(unchecked) private(set) var handle: OpaquePointer?
     /// The head of the list of its open cursors.
     @exclusivity(unchecked) var cursors: Unmanaged<CursorHandle>?

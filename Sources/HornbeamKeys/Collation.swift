@@ -8,7 +8,7 @@ private import Synchronization
 
 /// A rule of order and equality for text.
 package enum Collation: Hashable, Sendable {
-    /// By Unicode scalars of the composed form: the order and equality of Swift's `String`.
+    /// Compares the Unicode scalars of the composed form: the order and equality of Swift's `String`.
     case binary
     /// Like `binary`, but the letters A to Z count as a to z. All other letters count as they are.
     case asciiCaseInsensitive

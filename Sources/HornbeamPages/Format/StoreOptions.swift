@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// When a commit counts as done.
+/// The failures that a commit survives once it is acknowledged.
 package enum Durability: UInt32, Sendable {
     /// Survives power loss: the commit's redo record is on the medium before `commit` returns.
     case full = 0

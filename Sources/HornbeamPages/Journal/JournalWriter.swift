@@ -18,7 +18,7 @@ struct JournalMark: Equatable, Sendable {
     var position: UInt64
     /// Checksum of the record before, or the generation if there is none.
     var previous: UInt64
-    /// Its transaction, or the checkpoint's.
+    /// Transaction of the record before, or of the checkpoint if there is none.
     var transaction: UInt64
 }
 
@@ -49,7 +49,8 @@ struct JournalWriter {
     private var durable: UInt64
     /// Everything before this position is durable. It is the start of a sector.
     private(set) var durableEnd: UInt64
-    /// From `keptStart`, the start of a sector except while a batch is under way, to `end`.
+    /// The bytes from `keptStart` to `end`. `keptStart` is the start of a sector, except while a batch is being
+    /// written.
     private var kept: [UInt8] = []
     private var keptStart: UInt64
     /// Everything before this position has been given to the kernel.

@@ -6,12 +6,12 @@ import Glibc
 
 /// The way in which a caller waits for the turn.
 package enum TurnWait: Sendable {
-    /// Not at all: throws if another thread has it.
+    /// Doesn't wait: throws if another thread has the turn.
     case no
     case inOrder
-    /// After all threads that are waiting now. Right for one of many short transactions.
+    /// Waits until all threads that are waiting now have had the turn. Right for one of many short transactions.
     case behindOthers
-    /// As the store's own thread, which gets no turn once it is to end.
+    /// Waits as the store's own thread, which gets no turn once it is to end.
     case inThread
 }
 

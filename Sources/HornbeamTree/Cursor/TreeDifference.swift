@@ -16,7 +16,7 @@ package struct TreeDifference {
     package let key: Bytes
     /// The value in the earlier state; nil if that doesn't have the entry.
     package let old: Bytes?
-    /// The value in the later state, nil if that hasn't got the entry.
+    /// The value in the later state; nil if that doesn't have the entry.
     package let new: Bytes?
     /// Number of entries before its position in the earlier state, and in the later one.
     package let oldIndex: UInt64
