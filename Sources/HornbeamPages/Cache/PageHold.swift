@@ -64,7 +64,7 @@ final class PageHold: @unchecked Sendable {
         if kept.count > 0 { swap(&kept, &expired) }
     }
 
-    /// Drops what has expired. Must be called before a value is kept.
+    /// Drops everything that has expired. Must be called before a value is kept.
     @inline(__always)
     func dropExpired(_ cache: PageCache) {
         if isExpired { dropAll(cache) }

@@ -14,9 +14,9 @@
 //
 // A page must be written before anything but this process may look for it in the file: before a checkpoint reaches it,
 // and before another process is told of its state. Readers find pages. Any thread may write, also while commits keep
-// and remove pages: `monitor` guards that against everything else, which belongs to the writer's turn. It is not held
-// while the file is written. Pages on their way there (`inFlight`) stay until they have arrived, because their places
-// must not go to other pages before.
+// and remove pages: `monitor` keeps the threads apart that write from the writer's turn, which does everything else. It
+// is not held while the file is written. Pages on their way there (`inFlight`) stay until they have arrived, because
+// their places must not go to other pages before.
 
 import CHornbeamShims
 import Glibc

@@ -65,7 +65,7 @@ final class Announcer: @unchecked Sendable {
         var untold: PublishedState?
         /// States that were told earlier. Kept until no reader has them.
         var former: [PublishedState] = []
-        /// The first states of `former`: those that other processes had pinned when `collect` looked last.
+        /// Number of states at the start of `former` that other processes had pinned when `collect` looked last.
         var pinned = 0
         /// Whether it is unknown which of the announced states others see. If so, all are kept.
         var isUncertain = false

@@ -48,7 +48,7 @@ final class CommitPipeline: @unchecked Sendable {
     /// Used only by the thread that flushes.
     private let witness: WitnessWriter
     /// The writer of the journal. Nil in memory, in a read-only store and until recovery is done. Also nil while a
-    /// checkpoint waits for its second header slot whose former header doesn't lead to that checkpoint.
+    /// checkpoint waits for its second header slot, if the former header there doesn't lead to the checkpoint's state.
     @exclusivity(unchecked) private var journal: JournalWriter?
     @exclusivity(unchecked) private var pending: [PendingCommit] = []
     @exclusivity(unchecked) private var published: [PendingCommit] = []

@@ -9,7 +9,8 @@
 //  3  Durable first, visible second: a state is published only after its commit is as durable as was asked.
 //  4  Redo records enter the journal in commit order; recovery yields a prefix of the commits, and at least all those
 //     that were acknowledged as durable.
-//  5  The stored space map is exactly what its checkpoint reaches: header, shared area, journal, space and live pages.
+//  5  The stored space map has exactly the sectors that its checkpoint reaches: header, shared area, journal, space and
+//     live pages.
 //  6  No byte of the file is trusted before it was verified: range, checksum, identity, structure.
 //  7  A commit that throws anything but `.failed` left no trace: nothing of it is visible, now or after reopening.
 //  8  After a failure whose outcome is unknown nothing is written again; reads go on.

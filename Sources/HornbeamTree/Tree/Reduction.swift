@@ -17,7 +17,7 @@ package struct Reduction: Sendable {
 
     /// 1 to 64 bytes of UTF-8.
     package let name: String
-    /// Size of a reduced value: 1 to 64 bytes.
+    /// Size of a reduced value in bytes: 1 to `limit`; 2 to `optionalLimit` if values may be absent.
     package let size: Int
     /// The reduced value of no entries.
     package let identity: [UInt8]
