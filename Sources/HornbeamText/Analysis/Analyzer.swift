@@ -55,7 +55,7 @@ package struct Analyzer: Sendable {
     /// The default: the analyzer of indexes that name none, and of searches without an index.
     package static let standard = Analyzer(.unicode(keepsAccents: true, stemming: nil))
 
-    /// The analyzer that an index was declared with. Nil if its name is unknown.
+    /// Makes the analyzer that an index was declared with. Returns nil if no analyzer has this specification.
     package init?(specification: String) {
         if specification.hasPrefix("custom:") {
             guard let tokenizer = CustomTokenizer.known(String(specification.dropFirst("custom:".count))) else {

@@ -29,7 +29,7 @@ struct ComposedText: ~Copyable {
     private var marks: [Mark] = []
     /// More than the number of marks of any decomposed scalar. The letter's own marks come before the collected ones.
     private static let ownMarks = 16
-    /// The iota below a Greek letter: the mark that it is in the tables, and the letter that it becomes.
+    /// The iota below a Greek letter: the mark in the tables, and the letter that it becomes.
     private static let iota: (mark: UInt32, letter: UInt32) = (FoldingRules.iota, 0x3B9)
 
     var isEmpty: Bool { text.isEmpty && marks.isEmpty }

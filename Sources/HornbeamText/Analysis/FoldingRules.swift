@@ -3,7 +3,7 @@
 // from the frozen tables, so that a newer toolchain can't change the meaning of a stored index.
 
 /// The role of a scalar in a text, after the property Word_Break of Unicode's annex 29. Letters of scripts without
-/// spaces are one role, whatever that property is.
+/// spaces have a role of their own, whatever their Word_Break is.
 enum WordPart: UInt8 {
     case separator = 0
     case letter, number
@@ -27,7 +27,7 @@ struct FoldingRules: @unchecked Sendable {
     struct Facts {
         fileprivate var bits: UInt8
         var part: WordPart { WordPart(rawValue: bits & 0x0F) ?? .separator }
-        /// Whether its folded form isn't its lower case.
+        /// Whether the folded form differs from the lower case.
         fileprivate var hasFolding: Bool { bits & 0x10 != 0 }
         fileprivate var hasDecomposition: Bool { bits & 0x20 != 0 }
         /// Whether it is a mark that is removed with accents.

@@ -13,7 +13,7 @@ package struct Tokenizer: ~Copyable {
     private let edges = UnsafeMutablePointer<UInt32>.allocate(capacity: edgeLimit + 2 * ASCIIBlock.size)
     /// Scanning stops at this many edges. A block and an open token add fewer edges than there is room for.
     private static let edgeLimit = 2048
-    /// The tokenizer of all rules but `words`. Nil for `words`, which is read here.
+    /// The tokenizer of rules other than `words`. Nil for `words`, which this type reads itself.
     let rules: OtherRules?
     /// The tokenizer of `unicode` without stems, nil for other rules. Its ASCII words are also read here.
     private let unicode: UnicodeTokenizer?

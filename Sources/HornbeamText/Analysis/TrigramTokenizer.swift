@@ -9,7 +9,8 @@ final class TrigramTokenizer {
     private let keepsAccents: Bool
     private let rules = FoldingRules.shared
     private var text = ComposedText()
-    /// The source range of each scalar of `text`, if it is needed: of the whole letter with its marks.
+    /// The source range of each scalar of `text`: the range of its whole letter with the marks. Filled only if ranges
+    /// are needed.
     private var places: [(start: Int, end: Int)] = []
 
     init(keepsAccents: Bool) {
@@ -75,7 +76,7 @@ final class TrigramTokenizer {
         return facts.isOrdered || facts.part == .mark || (0x1161..<0x11C3).contains(scalar)
     }
 
-    /// Sets the range of their letter for the scalars of `text` from `start` on, which are final.
+    /// Records the range of a letter for the scalars of `text` from `start` on, which must be final.
     private func place(_ letter: (start: Int, end: Int), from start: inout Int) {
         let bytes = text.finish()
         for place in start..<bytes.count where bytes[place] & 0xC0 != 0x80 { places.append(letter) }

@@ -17,7 +17,7 @@ struct PendingWalk {
     private let foldedDocuments: UInt32
     /// Folded documents whose stored postings don't count any more for a term behind the watermark.
     private let superseded: Set<UInt32>
-    /// The states of documents in the records, as far as they aren't folded.
+    /// The states of the documents in the records that aren't folded yet.
     private let documents: [PendingDocument]
 
     private init(
@@ -34,7 +34,7 @@ struct PendingWalk {
         documents = Array(PendingSegment.mergedDocuments(later.segments).prefix { $0.docno < limit }) + unfolded
     }
 
-    /// (An initializer that throws and does all this makes the optimizer of Swift 6.3 crash.)
+    /// A function, because an initializer that throws and does all this crashes the optimizer of Swift 6.3.
     static func reading(
         _ state: PendingState, _ stored: TextStatistics, in transaction: Transaction
     ) throws(StorageError) -> PendingWalk {
@@ -51,8 +51,8 @@ struct PendingWalk {
         return PendingWalk(state, stored, batch: batch, later: later, in: transaction)
     }
 
-    /// Checks that the tree has exactly the pending records, which are read elsewhere, and the folded ones that aren't
-    /// deleted.
+    /// Checks that the tree holds the pending records, the folded ones that aren't deleted yet, and no others. The
+    /// pending ones are read elsewhere.
     private static func checkSequences(
         _ state: PendingState, _ tree: TreeID, in transaction: Transaction
     ) throws(StorageError) {

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Proves that an index is what its documents' texts make it. First it checks that every part is readable and agrees
-// with the rest, then that each text's postings are there, then, by their number, that there are no others. Memory is
+// Proves that an index matches the texts of its documents. First it checks that every part is readable and agrees with
+// the rest, then that each text's postings are there, then, by their number, that there are no others. Memory is
+// bounded: the texts are taken in batches, and each batch is compared in term order. The check never changes anything.
 // bounded: the texts are taken in batches, and each batch is compared in term order. The check never changes anything.
 
 package import HornbeamPages
@@ -72,8 +72,8 @@ struct TextProblems {
         if !isFull { texts.append(text()) }
     }
 
-    /// Adds a corruption that `body` finds as a problem, and also an index that must be rebuilt or read by a newer
-    /// version. Rethrows other errors.
+    /// Calls `body` and turns some of its errors into problems: corruption, an index that must be rebuilt, and an index
+    /// that needs a newer version. Rethrows other errors.
     mutating func collect(_ body: () throws(StorageError) -> Void) throws(StorageError) {
         do { try body() } catch {
             switch error {

@@ -238,7 +238,7 @@ private struct DocumentWalk {
         for place in 0..<DocumentLengths.chunkCapacity where places[place] > 0 {
             count += 1
             totalLength += UInt64(places[place] - 1)
-            // As a document of one field. Corrected when its sections are read, if it has any.
+            // Counted as a document of one field. Corrected when its sections are read, if it has any.
             _ = fieldTotals.add(Int64(places[place] - 1), Bytes(start: nil, count: 0))
             if places[place] >= UInt32(DocumentLengths.escape) { longLengths += 1 }
             let docno = UInt64(chunk) << UInt64(DocumentLengths.chunkShift) + UInt64(place)

@@ -6,7 +6,7 @@
 // in order of arrival (`place` in the code).
 //
 //   distance · 2                        one more position in the same document; distance to the position before, less 1
-//   distance · 4 + 1, position          a position in the document that many indexes on
+//   distance · 4 + 1, position          a position in the document `distance` indexes further on
 //   (distance′ · 2 + 1) · 4 + 3, position   likewise, distance′ zigzag-coded
 //   distance′ · 2 · 4 + 3               the term is removed from that document
 
@@ -21,8 +21,8 @@ struct ChangeBuffer: ~Copyable {
     private var chains = ByteChains()
     /// Sections of the documents that have them: for each, varint size, then the bytes.
     private var sections: [UInt8] = []
-    /// The field ends of documents, by index. Ends after the last document with several fields, as the others have one
-    /// field.
+    /// The field ends of documents, by index. The list ends with the last document of several fields; all later ones
+    /// have one field.
     private var fieldEnds: [FieldEnds] = []
     /// Keys of the next tokens.
     private let keys = UnsafeMutablePointer<TermTable.Key>.allocate(capacity: lookAhead)

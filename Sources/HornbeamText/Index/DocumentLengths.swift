@@ -107,7 +107,7 @@ struct DocumentLengths {
 }
 
 extension DocumentLengths {
-    /// Changes the lengths from `oldLength` to `newLength` of each change. `changes` are in ascending order of
+    /// Changes the length of each document from `oldLength` to `newLength`. `changes` are in ascending order of
     /// documents. Throws `.corrupt` if a stored length isn't the old length: then the index and its entities are out of
     /// step. Calls `emptied` with each range of 256 documents that lost its last one.
     func apply(

@@ -51,8 +51,8 @@ struct PostingListEditor: ~Copyable {
     /// Number of postings in the runs written for the term, each counted once: all of its list or a part.
     private var written = 0
     private var lastWritten: UInt32?
-    /// Whether written postings changed later because the run before had taken in their run. Then what was gathered
-    /// from the written runs doesn't describe the whole list.
+    /// Whether postings changed after they were written, because the run before had taken in their run. Then the values
+    /// gathered from the written runs don't describe the whole list.
     private var changesWritten = false
 
     private var index: TextIndex { dictionary.index }
@@ -528,7 +528,7 @@ extension PostingListEditor {
         return positionRoom > 1 ? positionRoom : fitting
     }
 
-    /// Runs are written in ascending order, but a run may be written again together with a neighbour.
+    /// Counts written postings, each once. Runs ascend, but a run may be written again together with a neighbour.
     private mutating func countWritten(_ range: Range<Int>) {
         let first = lastWritten.map { last in range.first { merged.docnos[$0] > last } ?? range.upperBound }
         let new = (first ?? range.lowerBound)..<range.upperBound

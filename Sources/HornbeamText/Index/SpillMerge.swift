@@ -110,8 +110,8 @@ final class SpillReader {
         termRange.count == other.count && other.withBytes { term.order($0) == 0 }
     }
 
-    /// The order of the dictionary. Records of one term are in the order of the spills, which is the order of the
-    /// documents.
+    /// Whether this record comes first in the order of the dictionary. Records of one term are in the order of the
+    /// spills, which is the order of the documents.
     func precedes(_ other: SpillReader) -> Bool {
         let isLong = termRange.count > TermDictionary.plainLimit
         let isOtherLong = other.termRange.count > TermDictionary.plainLimit

@@ -70,8 +70,8 @@ struct TermTable: ~Copyable {
         count = 0
         texts.removeAll(keepingCapacity: true)
         guard slotCount > Self.keptSlots else { return slots.update(repeating: 0, count: slotCount) }
-        // After a text with very many words: clearing all slots for each later text, and counting them as memory in
-        // use, would flush each of these texts by itself.
+        // After a text with very many words, all slots would be cleared for each later text. They would also count as
+        // memory in use, so that each of these texts would be flushed by itself.
         slots.deallocate()
         slotCount = Self.keptSlots
         slots = .allocate(capacity: slotCount)

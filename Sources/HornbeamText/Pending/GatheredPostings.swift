@@ -109,8 +109,8 @@ struct GatheredPostings {
         if !sources.isEmpty { sources = order.map { sources[$0] } }
     }
 
-    /// Up to this many postings are sorted by insertion, without memory for their order. Most terms of a segment have
-    /// few.
+    /// Maximum number of postings that are sorted by insertion, without memory for their order. Most terms of a segment
+    /// have fewer.
     private static let few = 16
 
     private static func sortFew(

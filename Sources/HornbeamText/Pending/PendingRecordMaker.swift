@@ -120,6 +120,6 @@ final class KeptRecordMaker: @unchecked Sendable {
     // Sendable: `PendingIndex` hands it to one thread at a time.
     @exclusivity(unchecked) var maker = PendingRecordMaker()
 
-    /// Maximum memory that is kept. More was used for a very long text.
+    /// Maximum size in bytes of a maker that is kept. A larger one has read a very long text.
     static let keptBound = 1 << 20
 }

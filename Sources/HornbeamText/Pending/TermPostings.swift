@@ -12,7 +12,7 @@
 
 import HornbeamPages
 
-/// Reads both; belongs to one search.
+/// Reads a term's stored and pending postings. Belongs to one search.
 final class TermPostings {
     /// Number of documents that hold the term.
     let documentFrequency: UInt32
@@ -53,10 +53,10 @@ final class TermPostings {
     private let averageLength: Double
     private let storesPositions: Bool
     @exclusivity(unchecked) private var kind = Kind.stored
-    /// The first pending posting of the current block or behind it, and the first one behind it.
+    /// Index of the first pending posting that isn't before the current block, and of the first one behind the block.
     @exclusivity(unchecked) private var place = 0
     @exclusivity(unchecked) private var placeEnd = 0
-    /// The first change of stored postings in the current block or behind it, and the first one behind it.
+    /// Index of the first change that isn't before the current block, and of the first one behind the block.
     @exclusivity(unchecked) private var change = 0
     @exclusivity(unchecked) private var changeEnd = 0
     /// Memory for merged blocks: `capacity` documents and as many frequencies.

@@ -64,8 +64,9 @@ package final class TextIndexWriter {
             let state = try PendingState(index, opened.trees, statistics, in: transaction)
             knownState = state
             (nextDocno, largest) = (state.statistics.nextDocno, state.largestRow)
-            // An empty index is usually about to be filled. An index with no documents but records of removed ones is
-            // not folded for that before the amount of changes is known.
+            // An index without documents and records is usually about to be filled, so its changes aren't gathered. An
+            // index with records of removed documents gathers changes until their amount is known: folding the records
+            // isn't worth its cost for a few changes.
             gathers = keepsRecords && (state.statistics.documentCount > 0 || !state.isEmpty)
             if !gathers { try foldAll() }
         }

@@ -51,8 +51,7 @@ struct BoundFrontier: ~Copyable {
     private static let capacity = 32
     private let pairs = UnsafeMutablePointer<Bound>.allocate(capacity: capacity)
     private(set) var count = 0
-    /// Average length of all documents, as far as it is known when the index is written. Decides which pairs are
-    /// merged.
+    /// Average length of all documents when the index is written. Decides which pairs are merged.
     var averageLength = 100.0
 
     deinit { pairs.deallocate() }

@@ -14,9 +14,9 @@ import HornbeamPages
 
 /// The limits and the coding of postings in the dictionary.
 enum InlinePostings {
-    /// A term with at most this many documents,
+    /// Maximum number of documents of a term that never has a list.
     static let documentLimit = 8
-    /// and at most this many occurrences, never has a list.
+    /// Maximum number of occurrences of a term that never has a list.
     static let occurrenceLimit = 32
     /// A term that never had a list keeps its postings in the dictionary as long as they take at most this many bytes
     /// and stay within the two limits below.

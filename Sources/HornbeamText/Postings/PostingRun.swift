@@ -81,7 +81,7 @@ struct RunDirectory: ~Copyable {
         block == count &- 1 ? postings &- block &* PostingRun.blockCapacity : PostingRun.blockCapacity
     }
 
-    /// The block's bytes in those of the run.
+    /// The range of the block's bytes in the run.
     @inline(__always)
     func range(_ block: Int) -> Range<Int> { ends[block]..<ends[block &+ 1] }
 

@@ -381,7 +381,8 @@ struct QueryParser {
         return Clause(query: .field(fields, inner.query), sign: sign == .none ? inner.sign : sign)
     }
 
-    /// A sign belongs before the name. Behind the colon it is not meant as the first character of a word.
+    /// Takes a + or − behind the colon of a field. It belongs before the name, but isn't meant as the first character
+    /// of a word. Throws an error if the parse isn't lenient.
     private mutating func signBehindField(_ names: ArraySlice<Unicode.Scalar>) throws(QuerySyntaxError) -> Sign {
         skipSpace()
         guard let demand else { return .none }

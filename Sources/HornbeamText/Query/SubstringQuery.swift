@@ -135,7 +135,7 @@ private struct PartQuery {
         mayEndInside = if case .words = analyzer.rules { isFolded } else { false }
     }
 
-    /// Shorter prefixes of a word match too many words.
+    /// Minimum number of scalars of a prefix. Shorter prefixes match too many words.
     private static let shortestPrefix = 3
     /// Maximum number of forms, of words in a phrase and of characters in a run. More would hardly narrow the result.
     private static let limit = 24

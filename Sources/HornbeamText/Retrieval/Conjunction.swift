@@ -143,7 +143,7 @@ final class Conjunction {
 
 // Estimates.
 extension Conjunction {
-    /// The relative rounding error of an estimate is less than this.
+    /// Upper bound of the relative rounding error of an estimate.
     private static let estimateSlack: Float = 1e-4
     /// Maximum number of parts. Sums of more parts would have a larger error.
     static let partLimit = 1_000
@@ -365,7 +365,7 @@ extension Conjunction {
     private var lengths: UnsafeMutablePointer<Float> { matches.lengths }
     private var counts: UnsafeMutablePointer<Float> { matches.counts }
 
-    /// A list that is at least this many times as dense as another is searched for each document of the other.
+    /// Minimum ratio of two lists' densities at which the denser list is searched for each document of the other.
     private static let gallopRatio = 16
     /// Minimum number of postings for which a table is made.
     private static let fewPostings = 32

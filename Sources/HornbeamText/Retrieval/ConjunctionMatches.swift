@@ -6,7 +6,7 @@
 struct ConjunctionList {
     let source: UnownedPostings
     var frequencies: UnsafePointer<UInt32>
-    /// The indexes of its documents, if needed so far.
+    /// The indexes of its documents. Nil until they are needed.
     var table: PlaceTable?
     /// Bounds of the contribution of a term of weight 1: in all documents, and in the block that ends with
     /// `boundedLast`.

@@ -9,9 +9,10 @@ struct DirectSearch {
     private let view: IndexView
     private let analyzer: Analyzer
 
-    /// Up to this many postings are read faster than skipped.
+    /// Maximum number of postings that are read faster than skipped.
     private static let fewPostings = 256
-    /// An estimate: one in this many documents of the rarest term holds the others in the required positions.
+    /// Estimated number of documents of the rarest term for each one that holds the other terms in the required
+    /// positions.
     private static let matchingShare = 8
 
     init(_ view: IndexView, _ analyzer: Analyzer) { (self.view, self.analyzer) = (view, analyzer) }
@@ -159,7 +160,7 @@ private struct ConjunctionCompiler {
         }
     }
 
-    /// A single word, which may be repeated.
+    /// Adds a single word, which may be repeated.
     private mutating func addWord(_ tokens: [QueryToken]) throws(StorageError) -> Outcome {
         guard let word = tokens.first else { return .nothing }
         guard !word.isOpen, tokens.allSatisfy({ $0 == word }) else { return .otherForms }
@@ -185,7 +186,7 @@ private struct ConjunctionCompiler {
         return .parts
     }
 
-    /// Different words, each once.
+    /// Adds different words near each other, each given once.
     private mutating func addNear(_ queries: [TextQuery], within distance: Int) throws(StorageError) -> Outcome {
         var words: [[UInt8]] = []
         for query in queries {

@@ -9,7 +9,7 @@ final class DocumentSet {
     private let words: UnsafeMutablePointer<UInt64>
     private let limit: UInt32
 
-    /// A set must have at least one in this many documents. Fewer take less memory as a list.
+    /// Maximum number of documents for each member of a set. A smaller set takes less memory as a list.
     private static let share = 64
 
     /// Whether `count` documents of `docnoLimit` should be a set.

@@ -21,7 +21,7 @@ struct EditPattern: ~Copyable {
     private let states: UnsafeMutablePointer<UInt64>
     private let places: UnsafeMutablePointer<UInt64>
     private let ends: UnsafeMutablePointer<Int>
-    /// The last term, as far as it was read.
+    /// The bytes of the last term that were read.
     private let last: UnsafeMutablePointer<UInt8>
     private var depth = 0
     private var isDead = false

@@ -31,7 +31,7 @@ final class FieldLeaf: Leaf {
             source.fields, source.bounds, weight: weight.value, averageLength: context.averageLength)
         super.init(
             context, weight, cost: Int(source.documentFrequency), bound: bound, mostWeight: 1, title: title)
-        // Then even the bounds of blocks need not be read.
+        // Without postings in a wanted field, even the bounds of blocks need not be read.
         if source.fields.places.isDisjoint(with: scoring.wanted) { source.isAtEnd = true }
     }
 

@@ -130,7 +130,7 @@ final class GroupSpans: SpanSource {
         room = min(room, budget.room)
     }
 
-    /// Gathers the occurrences in the current document and those behind it, as far as there is room.
+    /// Gathers the occurrences in the current document and in those behind it, while there is room.
     private func gather() throws(StorageError) {
         adaptRoom()
         let start = PostingSource.gallop(

@@ -67,7 +67,7 @@ class IndexView {
         return (found.count, found.first ?? [])
     }
 
-    /// Lengths are loaded for 2 to the power of this many documents at a time.
+    /// Binary logarithm of the number of documents whose lengths are loaded together.
     static let lengthsShift: UInt32 = DocumentLengths.chunkShift
 
     /// Returns the length + 1 of each document of a chunk as unaligned u16: 0 if there is no such document, 65,535 if
@@ -143,8 +143,8 @@ class IndexView {
     /// A cache of the field lengths that were asked for.
     private final let fieldLengthCache = FieldLengthCache()
 
-    /// Sets the field lengths of 64 documents, which are `FieldLengthCache.unknown` before, as far as they can be found
-    /// together.
+    /// Sets the field lengths of 64 documents that can be found together. Before the call, all of them are
+    /// `FieldLengthCache.unknown`.
     func findFieldLengths(
         _ chunk: UInt32, _ target: UnsafeMutablePointer<FieldLengthCache.Lengths>
     ) throws(StorageError) {}

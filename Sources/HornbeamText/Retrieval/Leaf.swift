@@ -324,7 +324,7 @@ class Leaf: QueryNode {
 /// One term, or several terms whose postings were added up.
 final class TermLeaf: Leaf {
     private let source: PostingSource
-    /// Up to this many documents are looked up one by one.
+    /// Maximum number of documents that are looked up one by one.
     private static let lookupLimit = 16
 
     init(_ context: ScoreContext, _ source: PostingSource, _ weight: LeafWeight, title: String) {

@@ -5,7 +5,7 @@
 
 /// The indexes of one block's documents. Owns its memory until `end`.
 struct PlaceTable {
-    /// A block's documents must lie within this many numbers.
+    /// Number of entries. A block's documents must lie within as many numbers.
     private static let size = 4096
     private let entries: UnsafeMutablePointer<UInt32>
     /// The entry of the block's first posting. Greater than the entries of all earlier blocks; the first one is 1.

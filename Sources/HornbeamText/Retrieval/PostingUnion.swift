@@ -8,7 +8,7 @@ import HornbeamPages
 
 /// Adds up frequencies by document.
 struct PostingUnion: ~Copyable {
-    /// An index with at most this many documents gets the array at once.
+    /// Maximum number of documents of an index that gets the array at once.
     private static let smallLimit = 1 << 18
     private let limit: Int
     /// Document in the upper half, frequency in the lower, until there is an array.

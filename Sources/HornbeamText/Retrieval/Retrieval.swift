@@ -26,7 +26,7 @@ final class Retrieval {
     /// clause contributes so little that the others can't make up for it.
     private var others: [Double]
 
-    /// Up to this many clauses are sorted by insertion.
+    /// Maximum number of clauses that are sorted by insertion.
     private static let fewClauses = 32
 
     /// - Parameter limit: number of documents that are wanted.

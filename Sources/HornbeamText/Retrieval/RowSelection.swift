@@ -16,7 +16,7 @@ package final class RowSelection {
     private var questions = 0
     private var questioned: ObjectIdentifier?
 
-    /// The documents of this many rows are found in the time of a single test, which looks up a document's row and
+    /// Number of rows whose documents are found in the time of a single test, which looks up a document's row and
     /// searches for it in the selection.
     private static let rowsOfQuestion = 48.0
 

@@ -319,7 +319,7 @@ final class SpanLeaf: Leaf {
         }
     }
 
-    /// Whether such an occurrence contributes at least `minimum` to the score.
+    /// Whether this weighted frequency contributes at least `minimum` to the score of a document of this length.
     private func reaches(_ minimum: Double, frequency: Double, length: Double) -> Bool {
         guard frequency > 0 else { return false }
         let contribution = BM25.score(

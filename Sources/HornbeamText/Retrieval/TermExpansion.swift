@@ -45,7 +45,7 @@ struct TermExpansion {
         return found
     }
 
-    /// Seeking past terms that can't match takes as long as reading this many terms.
+    /// Number of terms that are read in the time of one seek past terms that can't match.
     private static let lookLimit = 12
 
     /// Calls `body` with each term that begins with `start` and is within the limit.
@@ -162,9 +162,9 @@ extension Bytes {
     }
 }
 
-/// Computes the edit distances of sorted terms from one word. The rows of the usual table, one for each scalar, are
-/// reused for the next term as far as it begins with the same scalars. Edits are insertions, deletions, substitutions,
-/// and exchanges of neighbours that no other edit touches (optimal string alignment).
+/// Computes the edit distances of sorted terms from one word. The usual table has one row for each scalar of a term.
+/// The rows of the scalars that the next term also begins with are reused. Edits are insertions, deletions,
+/// substitutions, and exchanges of neighbours that no other edit touches (optimal string alignment).
 struct EditAutomaton {
     enum Result: Equatable {
         case matches(Int)
@@ -177,7 +177,7 @@ struct EditAutomaton {
     private let limit: Int
     /// A row of `word.count + 1` distances before the last term's scalars, and one for each scalar.
     private var rows: [Int]
-    /// The last term, as far as there are rows: its scalars, and the number of bytes up to the end of each.
+    /// The scalars of the last term that have rows, and the number of bytes up to the end of each.
     private var scalars: [UInt32] = []
     private var sizes: [Int] = []
     private var last: [UInt8] = []

@@ -41,10 +41,10 @@ final class TermRanking {
 
     /// Cost of looking up a term in a document, in postings that are added up.
     private static let askingCost = 8
-    /// The size of a window is chosen so that it has about this many postings.
+    /// Approximate number of postings of a window, whose size is chosen accordingly.
     private static let postingsOfWindow = 256
     private static let rounding = 1e-12
-    /// The sums of a window aren't scanned if it has less than one posting for this many documents.
+    /// Maximum number of documents for each posting of a window whose sums are scanned.
     private static let sparseShare = 16
     /// A term with fewer postings in a window is added up without the filter.
     private static let fewPostings = 64

@@ -51,7 +51,7 @@ struct TermUnion {
 /// Counts distinct documents. Keeps a list of the added documents while they are few in proportion to all, then a bit
 /// for each document. So memory is proportional to the postings read, whatever the statistics say.
 struct DocumentUnion: ~Copyable {
-    /// Up to this many documents the bits are allocated at once if many postings are expected: 1 MiB.
+    /// Maximum number of documents whose bits (1 MiB) are allocated at once if many postings are expected.
     private static let smallLimit = 1 << 23
     private var list: [UInt32] = []
     private let listLimit: Int

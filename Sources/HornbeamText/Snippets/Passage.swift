@@ -45,7 +45,7 @@ extension QueryMatcher {
         let count = found.tokens[section].count
         let start = found.items[best.lowerBound].position - first
         let end = found.items[best.upperBound].position - first + 1
-        // Centres the words in the window, as far as there is text on both sides.
+        // Centres the words in the window if there is enough text on both sides.
         let from = max(0, min(start - (size - (end - start)) / 2, count - size))
         return passage(sections[section], section, from..<min(count, from + size), marks, found)
     }

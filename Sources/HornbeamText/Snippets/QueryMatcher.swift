@@ -149,7 +149,7 @@ package final class QueryMatcher {
     struct Place {
         var first: Int
         var last: Int
-        /// The occurrences between that belong to it, if not all do.
+        /// The occurrences in between that belong to it. Nil if all of them do.
         var inner: [Int]?
     }
 

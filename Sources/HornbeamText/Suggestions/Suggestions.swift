@@ -148,7 +148,7 @@ private struct BestTerms {
     private var terms: [SuggestedTerm] = []
     /// Only better terms than this one are added, since there are enough of them.
     private var last: SuggestedTerm?
-    /// Sorting this few is cheap.
+    /// Number of terms beyond the limit that are collected at least. Sorting them is cheap.
     private static let slack = 64
 
     init(limit: Int) { self.limit = limit }
@@ -182,8 +182,8 @@ extension SuggestedTerm {
 }
 
 extension Analyzer {
-    /// Returns a text that finds a token and no other: as it is written, or else the token itself. Nil if there is
-    /// none.
+    /// Returns a text that finds a token and no other: the word as it is written, or else the token itself. Returns nil
+    /// if there is none.
     fileprivate func text(of token: [UInt8], writtenAs word: String) -> String? {
         [word, String(decoding: token, as: UTF8.self)].first { queryTokens(of: $0) == [QueryToken(term: token)] }
     }
