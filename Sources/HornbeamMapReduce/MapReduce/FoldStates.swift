@@ -58,7 +58,7 @@ struct WholeSum {
 
     mutating func add(stored bytes: Bytes) -> Bool {
         FloatingSummation.forEachPart(of: bytes) { part, kind in
-            // By way of 64 bits, which the processor converts.
+            // Converts through 64 bits, which the processor can do itself.
             if kind == .small, abs(part) < 0x1p62, let number = Int64(exactly: part) {
                 add(Int128(number))
             } else if kind == .small, abs(part) < 0x1p100, let number = Int128(exactly: part) {

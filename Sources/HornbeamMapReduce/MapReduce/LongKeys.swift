@@ -29,7 +29,7 @@ final class LongKeys {
     /// Whether an entry of the tree may be one of a run.
     static func isLong(_ key: Bytes) -> Bool { key.count > MapEntryKey.keptSize + MapEntryKey.suffix }
 
-    /// The entries whose keys begin with a kept part, in the order of their whole keys.
+    /// Returns the entries whose keys begin with a kept part, in the order of their whole keys.
     func run(_ prefix: [UInt8]) throws -> [Entry] {
         if let last, last.prefix == prefix { return last.entries }
         var entries: [Entry] = []
@@ -67,7 +67,7 @@ extension MapScan {
         case run(prefix: [UInt8], Range)
     }
 
-    /// The parts of a range, in the order of their keys.
+    /// Returns the parts of a range, in the order of their keys.
     func parts(_ range: Range) -> [Part] {
         func kept(_ bound: [UInt8]) -> [UInt8]? {
             bound.count > MapEntryKey.keptSize ? Array(bound[..<MapEntryKey.keptSize]) : nil
@@ -88,7 +88,7 @@ extension MapScan {
         return parts
     }
 
-    /// The entries of a run that are in a range.
+    /// Returns the entries of a run that are in a range.
     func entries(_ prefix: [UInt8], _ range: Range) throws -> ArraySlice<LongKeys.Entry> {
         let run = try longKeys.run(prefix)
         func place(_ bound: [UInt8]) -> Int {
@@ -103,7 +103,7 @@ extension MapScan {
         return run[start..<(range.to.isEmpty ? run.count : Swift.max(start, place(range.to)))]
     }
 
-    /// Calls `body` with entries of a run until it returns false. False if it did.
+    /// Calls `body` with the entries of a run until it returns false. Returns false if it did.
     func walk(
         _ entries: ArraySlice<LongKeys.Entry>, _ isDescending: Bool,
         _ body: (_ key: Bytes, _ value: Bytes) throws -> Bool

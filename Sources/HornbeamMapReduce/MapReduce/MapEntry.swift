@@ -21,14 +21,14 @@ enum MapEntryKey {
     /// Bytes of a cut key before its hash.
     static let keptSize = cutSize - 16
 
-    /// The emitted key as an entry has it: cut if it is too long.
+    /// Returns the emitted key as it is stored in an entry: cut if it is too long.
     static func cut(_ key: [UInt8]) -> [UInt8] {
         key.count > limit ? key[..<keptSize] + IndexKeyBytes.hashed(key) : key
     }
 
     static func rowID(_ key: Bytes) -> RowID? { RowID(key: key, at: key.count - suffix) }
 
-    /// The emitted key's bytes; nil if the entry's are too few.
+    /// Returns the bytes of the emitted key, or nil if the entry's key is too short.
     static func emitted(_ key: Bytes) -> Bytes? {
         key.count > suffix ? Bytes(rebasing: key[..<(key.count - suffix)]) : nil
     }
@@ -44,7 +44,7 @@ package struct MapEntryValue {
         static let key: UInt8 = 8
     }
 
-    /// As value bytes; nil where the row id is the id.
+    /// The id of the entry's entity as value bytes. Nil if the row id is the id.
     package private(set) var id: Bytes?
     package private(set) var link: Bytes?
     /// The whole emitted key, if the entry's key is cut.
@@ -81,7 +81,7 @@ package struct MapEntryValue {
         }
     }
 
-    /// The bytes of these parts; nil if one is too long.
+    /// Returns the bytes of an entry with these parts, or nil if one of them is too long.
     package static func bytes(
         id: [UInt8]?, link: [UInt8]? = nil, key: [UInt8]? = nil, value: [UInt8]? = nil
     ) -> [UInt8]? {
@@ -107,8 +107,8 @@ package struct MapEntryValue {
         return bytes
     }
 
-    /// The entry's value as this version writes it, for values that are stored as JSON: earlier versions wrote the
-    /// elements of sets in any order. Nil for other types.
+    /// Returns the entry's value as this version writes it. Earlier versions wrote the elements of sets in any order.
+    /// Returns nil if the values aren't stored as JSON.
     func rewritten<Value: ColumnValue>(as _: Value.Type) -> [UInt8]? {
         guard Value.columnType.unwrapped == .json, let emitted = try? self.value(as: Value.self),
             case .json(let text) = emitted.columnValue
@@ -118,7 +118,7 @@ package struct MapEntryValue {
             value: Array(text.utf8))
     }
 
-    /// The emitted value, nil if there is none.
+    /// Returns the emitted value, or nil if there is none. Throws an error if its bytes are not readable.
     package func value<Value: ColumnValue>(as _: Value.Type) throws(HornbeamError) -> Value? {
         guard let value else { return nil }
         guard let stored = ValueBytes.decode(value, as: Value.columnType) else { throw Self.unreadable }
@@ -136,13 +136,14 @@ package struct MapEntryValue {
     }
 }
 
-/// The entity that a row points to instead of the one that emitted it.
+/// A link of a row to another entity than the one that the row was emitted for.
 public struct EntityLink: Sendable, Hashable {
     /// The name of the entity's type.
     public let entity: String
-    /// As value bytes.
+    /// The entity's id as value bytes.
     private let id: [UInt8]
 
+    /// Makes a link to the entity of a type that has this id.
     public init<Entity: EntityModelProtocol>(_: Entity.Type, _ id: Entity.ID) {
         entity = Entity.entityName
         var bytes: [UInt8] = []
@@ -150,14 +151,14 @@ public struct EntityLink: Sendable, Hashable {
         self.id = bytes
     }
 
-    /// The id; nil if it is another type's.
+    /// Returns the entity's id, or nil if the entity is of another type.
     public func id<Entity: EntityModelProtocol>(of _: Entity.Type) -> Entity.ID? {
         guard entity == Entity.entityName else { return nil }
         return id.withUnsafeBytes { ValueBytes.decode($0, as: Entity.ID.columnType) }
             .flatMap { Entity.ID(columnValue: $0) }
     }
 
-    /// The type's name, a zero byte, the id.
+    /// The link as bytes: the type's name, a zero byte, the id.
     package var bytes: [UInt8] { Array(entity.utf8) + [0] + id }
 
     package init?(_ bytes: Bytes) {

@@ -11,12 +11,14 @@ import HornbeamTree
 public struct MapReduction<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sendable where Reduce.Value == Value {
     let query: MapQuery<Entity, Value, Reduce>
 
-    /// The reduction of all rows. Without rows it is the result of the reducer's identity.
+    /// Returns the reduction of all rows of the query. Without rows it is the result of the reducer's identity. Reads
+    /// O(log n) nodes of the tree, whatever the range; over a prefix of strings it reads all rows that may have it.
+    /// Throws `.indexNotReady` if the index isn't registered or is still being built, and the errors of the reducer.
     public func resolve(in context: Context) throws -> Reduce.Result {
         try context.session.run { try resolve($0).result }
     }
 
-    /// The result, and how many nodes of the tree were read for it.
+    /// Returns the result, and the number of nodes of the tree that were read for it.
     func resolve(_ session: TypedTransaction) throws -> (result: Reduce.Result, nodesRead: Int) {
         let scan = try MapScan(query, session)
         let folder = MapFolder(query.index.reducer, scan.collator.collation)
@@ -28,7 +30,7 @@ public struct MapReduction<Entity: EntityModelProtocol, Value, Reduce: Reducer>:
 
 /// A group of rows of a map index, reduced.
 public struct MapGroup<Result> {
-    /// The key that its rows share, or the first items of it; null if all rows are one group.
+    /// The key that the group's rows share, or its first items. Null if all rows are one group.
     public let key: MapKey
     public let value: Result
 
@@ -44,16 +46,18 @@ extension MapGroup: Equatable where Result: Equatable {}
 /// Reductions of the groups of a query's rows.
 public struct MapGroups<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sendable where Reduce.Value == Value {
     let query: MapQuery<Entity, Value, Reduce>
-    /// Number of items of the key, nil for the whole key.
+    /// Number of items of a key that make a group. Nil for the whole key.
     let level: Int?
 
-    /// At most `limit` groups; nil for all.
+    /// Limits the result to `limit` groups. Nil means all; a negative limit gives none.
     public func limit(_ limit: Int?) -> Self { Self(query: query.limit(limit), level: level) }
     /// Skips the first `offset` groups.
     public func offset(_ offset: Int) -> Self { Self(query: query.offset(offset), level: level) }
     public func descending() -> Self { Self(query: query.descending(), level: level) }
 
-    /// The groups in the order of their keys; none if there are no rows.
+    /// Returns the groups in the order of their keys. There are none if there are no rows. Throws `.indexNotReady` if
+    /// the index isn't registered or is still being built, `.invalid` for a negative level, and the errors of the
+    /// reducer.
     public func resolve(in context: Context) throws -> [MapGroup<Reduce.Result>] {
         try context.session.run { try resolve($0) }
     }
@@ -82,7 +86,7 @@ public struct MapGroups<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Se
         return groups
     }
 
-    /// How many groups there are. Each is looked for, none is reduced.
+    /// Returns the number of groups. Finds each group, but reduces none.
     public func count(in context: Context) throws -> Int {
         try context.session.run { session in
             var count = 0
@@ -96,14 +100,14 @@ public struct MapGroups<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Se
 }
 
 extension MapQuery {
-    /// All rows in one, as the index's reducer condenses them. Limit and offset don't count.
+    /// Reduces all rows of the query to one result, by the index's reducer. Limit and offset have no effect.
     public func reduced() -> MapReduction<Entity, Value, Reduce> { MapReduction(query: self) }
 
-    /// A group for each key. Limit and offset then count groups.
+    /// Makes a group of the rows of each key. Limit and offset then count groups.
     public func grouped() -> MapGroups<Entity, Value, Reduce> { MapGroups(query: self, level: nil) }
 
-    /// A group for each different beginning of `level` items of the keys that are arrays. Keys of any other type, and
-    /// arrays of fewer items, are groups by themselves. Level 0 is one group of all.
+    /// Makes a group of the rows whose keys are arrays with the same first `level` items. The rows of a key of any
+    /// other type, or of an array of fewer items, are a group by themselves. At level 0 all rows are one group.
     public func grouped(level: Int) -> MapGroups<Entity, Value, Reduce> { MapGroups(query: self, level: level) }
 }
 
@@ -114,7 +118,7 @@ extension MapScan {
         return level > asked.item ?? 0
     }
 
-    /// Gives the folder the rows of a range; how many nodes were looked at.
+    /// Gives the folder the rows of a range. Returns the number of nodes of the tree that were read.
     @discardableResult
     func fold(_ range: Range, isAskedFor: Bool = false, into folder: MapFolder<Reduce>) throws -> Int {
         let target = folder.target
@@ -149,7 +153,7 @@ extension MapScan {
         return nodes
     }
 
-    /// A group of rows: several ranges where several keys are asked for.
+    /// A group of rows. It has several ranges if several keys are requested.
     struct Group {
         let key: MapKey
         /// The prefix of the keys of its rows.
@@ -186,14 +190,14 @@ extension MapScan {
         if let pending { _ = try body(pending) }
     }
 
-    /// The prefix of the keys of the first group of a range, and the group's key.
+    /// Returns the prefix of the keys of a range's first group, and the group's key.
     private func nextGroup(of range: Range, _ level: Int?) throws -> (prefix: [UInt8], key: MapKey)? {
         var found: (prefix: [UInt8], key: MapKey)?
         try walk(range) { key, _ in
             guard let emitted = MapEntryKey.emitted(key), let mapKey = MapKey(emitted, collator.collation) else {
                 throw corrupt
             }
-            // A group is there if one of its rows is.
+            // A group exists if one of its rows passes.
             guard try isAsked(key) else { return true }
             found = (Array(emitted), mapKey)
             guard let level else { return false }

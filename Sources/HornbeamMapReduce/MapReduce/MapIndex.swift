@@ -19,7 +19,8 @@ public struct MapEmitter<Value: ColumnValue>: ~Copyable {
         self.id = id
     }
 
-    /// Adds a row. May be called any number of times, with equal keys too.
+    /// Adds a row. May be called any number of times, also with equal keys. If the row can't be stored, the save of the
+    /// entity fails with `.invalid` or `.tooLarge`.
     /// - Parameters:
     ///   - key: determines the position of the row in the index.
     ///   - value: stored with the key, so that it is read without the entity.
@@ -63,8 +64,8 @@ public struct MapEmitter<Value: ColumnValue>: ~Copyable {
     }
 }
 
-/// An index of rows that a function emits for each entity, in the order of their keys, with the reduction of any range
-/// of rows.
+/// An index of rows that a function emits for each entity. The rows are in the order of their keys, and any range of
+/// them can be reduced.
 ///
 ///     let byTag = MapIndex("byTag", version: "1", reducer: .sum()) { (post: Post, emit: inout MapEmitter<Int>) in
 ///         for tag in post.tags { emit(key: [.string(tag), .date(post.at)], value: post.size) }
@@ -142,7 +143,7 @@ where Reduce.Value == Value {
         }
     }
 
-    /// An index whose reducer counts rows.
+    /// Makes an index whose reducer counts rows.
     public init(
         _ name: String, version: String, collation: TextCollation = .unicode,
         map: @escaping @Sendable (Entity, inout MapEmitter<Value>) throws -> Void
@@ -150,11 +151,11 @@ where Reduce.Value == Value {
         self.init(name, version: version, collation: collation, reducer: .count(), map: map)
     }
 
-    /// All rows, in the order of their keys; to be narrowed.
+    /// Returns a query for all rows, in the order of their keys. Its methods narrow it.
     public func query() -> MapQuery<Entity, Value, Reduce> { MapQuery(index: self) }
 }
 
-/// Takes in rows and reduced values of a map index, typed.
+/// Reduces rows and reduced values of a map index, as values of Swift types.
 final class MapFolder<Reduce: Reducer>: ReductionFolder {
     /// The largest room that a reducer may ask for.
     static var mostRoom: Int { 250 }
@@ -180,7 +181,7 @@ final class MapFolder<Reduce: Reducer>: ReductionFolder {
         }
     }
 
-    /// The folder to add rows and reduced values to; `result` gives their reduction.
+    /// The folder to add rows and reduced values to. `result` returns their reduction.
     var target: any ReductionFolder {
         if let stored { return stored.folder }
         return self
@@ -239,8 +240,8 @@ final class MapFolder<Reduce: Reducer>: ReductionFolder {
         return try reducer.finish(partial)
     }
 
-    /// The partial of a folder, by the reducer under another type. A box holds it, because a cast of a value would look
-    /// into optionals.
+    /// Returns the partial of a folder, from the reducer under another type. A box holds the partial, because a cast of
+    /// the value itself would unwrap optionals.
     private static func partial<Stored: StoredReducer>(
         _ reducer: Stored, _ folder: any StoredFolder
     ) throws -> Reduce.Partial? {

@@ -5,8 +5,9 @@
 public import FoundationEssentials
 import HornbeamKeys
 
-/// A key of a map index, of any type that JSON has: null < false < true < numbers, in one exact order < strings, by the
-/// index's collation < arrays, item by item, a prefix first < dictionaries, entry by entry.
+/// A key of a map index, of any type that JSON has. The order is: null, false, true, numbers by their exact values,
+/// strings by the index's collation, arrays item by item, dictionaries entry by entry. An array comes after its
+/// beginnings.
 ///
 /// It is `Equatable` and not `Comparable`: the order of strings is the index's. It can also be a value that an index
 /// emits.
@@ -18,16 +19,16 @@ public enum MapKey: Sendable {
     case double(Double)
     case string(String)
     case array([MapKey])
-    /// Allowed, and of little use: the entries are compared in the order of their keys.
+    /// A dictionary. It is allowed, but of little use as a key: entries are compared in the order of their keys.
     case dictionary([String: MapKey])
 
-    /// A date, as the number of seconds since 2001-01-01 00:00 UTC; `date` reads it back.
+    /// Makes a key of a date: the number of seconds since 2001-01-01 00:00 UTC. The property `date` returns the date.
     public static func date(_ date: Date) -> MapKey { .double(date.timeIntervalSinceReferenceDate) }
 
-    /// The date that a number stands for; nil for a key that is no number.
+    /// The date with this number of seconds since 2001-01-01 00:00 UTC. Nil if the key isn't a number.
     public var date: Date? { number.map { Date(timeIntervalSinceReferenceDate: $0) } }
 
-    /// A number as the nearest `Double`.
+    /// The `Double` nearest to the number. Nil if the key isn't a number.
     private var number: Double? {
         switch self {
         case .int(let value): Double(value)
@@ -63,7 +64,8 @@ public enum MapKey: Sendable {
         }
     }
 
-    /// The bytes under a collation; `.invalid` if it nests too deep or the collation can't sort it.
+    /// Returns the key's bytes under a collation. Throws `.invalid` if the key is nested too deep or the collation
+    /// can't sort it.
     func bytes(_ collator: Collator) throws(HornbeamError) -> [UInt8] {
         do throws(KeyError) {
             var writer = KeyWriter(capacity: 32)
@@ -74,7 +76,7 @@ public enum MapKey: Sendable {
         }
     }
 
-    /// Reads a whole key back; nil if the bytes are none.
+    /// Reads a key from all of the bytes. Returns nil if they aren't a key.
     init?(_ bytes: UnsafeRawBufferPointer, _ collation: Collation) {
         var reader = KeyReader(bytes)
         guard let value = try? reader.readDynamic(collation), reader.isAtEnd else { return nil }
@@ -83,7 +85,7 @@ public enum MapKey: Sendable {
 }
 
 extension MapKey: Hashable {
-    /// By value: 1 and 1.0 are one key.
+    /// Compares by value: 1 and 1.0 are the same key.
     public static func == (left: MapKey, right: MapKey) -> Bool { left.dynamic == right.dynamic }
 
     public func hash(into hasher: inout Hasher) {
@@ -109,7 +111,7 @@ extension MapKey: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral, Expr
 extension MapKey: ColumnValue {
     public static var columnType: ColumnType { .data }
 
-    /// Null if it nests too deep to be stored.
+    /// The key as data. Null if it is nested too deep to be stored.
     public var columnValue: Hornbeam.Value { (try? bytes(.binary)).map { .data(Data($0)) } ?? .null }
 
     public init?(columnValue: Hornbeam.Value) {
@@ -121,7 +123,7 @@ extension MapKey: ColumnValue {
 }
 
 extension MapKey: CustomStringConvertible {
-    /// As JSON writes it, nearly: strings are not escaped.
+    /// The key like JSON, except that strings are not escaped.
     public var description: String {
         switch self {
         case .null: "null"
@@ -137,14 +139,14 @@ extension MapKey: CustomStringConvertible {
     }
 }
 
-/// A `Codable` type as the value that a map index emits: it is stored as JSON.
+/// A `Codable` type whose values a map index can emit. They are stored as JSON.
 /// `struct Line: EmittedValue { var text: String; var price: Double }`
 public protocol EmittedValue: ColumnValue, Codable {}
 
 extension EmittedValue {
     public static var columnType: ColumnType { .json }
 
-    /// Null if the value can't be encoded.
+    /// The value as JSON. Null if it can't be encoded.
     public var columnValue: Value {
         (try? CodedJSON.text(self)).map { .json($0) } ?? .null
     }
@@ -157,7 +159,7 @@ extension EmittedValue {
     }
 }
 
-/// The value of map indexes that emit keys alone. There is none.
+/// The type of values of a map index that emits only keys. It has no values.
 public enum NoValue: ColumnValue {
     public static var columnType: ColumnType { .bool }
     public var columnValue: Value { .null }

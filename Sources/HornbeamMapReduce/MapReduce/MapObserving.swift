@@ -9,8 +9,8 @@ import HornbeamTree
 public struct LiveRows<Entity: EntityModelProtocol, Value: ColumnValue>: Sendable {
     /// The whole result.
     public let rows: [MapRow<Entity, Value>]
-    /// The changes since the element before; nil in the first one. Rows are identified by their entities: a row that is
-    /// emitted under another key moves.
+    /// The changes since the previous element. Nil in the first element. Rows are identified by their entities, so a
+    /// row that is emitted under another key has moved.
     public let changes: ListChanges?
 }
 
@@ -18,28 +18,29 @@ public struct LiveRows<Entity: EntityModelProtocol, Value: ColumnValue>: Sendabl
 public struct LiveMapGroups<Result: Sendable>: Sendable {
     /// The whole result.
     public let groups: [MapGroup<Result>]
-    /// The changes since the element before, with groups identified by their keys; nil in the first one.
+    /// The changes since the previous element. Nil in the first element. Groups are identified by their keys.
     public let changes: ListChanges?
 }
 
 extension Database {
-    /// The rows of a query of a map index, now and after each commit that changes them. Only entities that a commit
-    /// changed are read; the query is run again, O(its rows), if one of them has or had a row in its range. Throws
-    /// `.indexNotReady` when the index is dropped or built with another version.
+    /// Observes the rows of a map index's query: gives one element now and one after each commit that changes the rows.
+    /// Reads only entities that a commit changed. Runs the query again, O(its rows), if one of them has or had a row in
+    /// its range. Throws `.indexNotReady` when the index is dropped or built with another version.
     public func observe<Entity, Value, Reduce>(
         _ query: MapQuery<Entity, Value, Reduce>
     ) -> LiveQuery<LiveRows<Entity, Value>> {
         LiveQuery(self) { MapRowsResult(query) }
     }
 
-    /// The groups of a query of a map index, now and after each commit that changes one of them.
+    /// Observes the groups of a map index's query: gives one element now and one after each commit that changes a
+    /// group.
     public func observe<Entity, Value, Reduce>(
         _ groups: MapGroups<Entity, Value, Reduce>
     ) -> LiveQuery<LiveMapGroups<Reduce.Result>> where Reduce.Result: Equatable & Sendable {
         LiveQuery(self) { MapGroupsResult(groups) }
     }
 
-    /// The reduction of a query of a map index, now and whenever it is another one.
+    /// Observes the reduction of a map index's query: gives one element now and one after each commit that changes it.
     public func observe<Entity, Value, Reduce>(
         _ reduction: MapReduction<Entity, Value, Reduce>
     ) -> LiveQuery<Reduce.Result> where Reduce.Result: Equatable & Sendable {
@@ -48,8 +49,8 @@ extension Database {
 }
 
 extension MapQuery {
-    /// Whether commits can have changed its rows, to judge from the rows that changed entities emit; true too if that
-    /// isn't known.
+    /// Whether commits may have changed the query's rows: whether a changed entity emits or emitted a row in its
+    /// ranges. True if the changes aren't known.
     fileprivate func isTouched(_ view: LiveView, by commits: [CommitChanges]?) throws -> Bool {
         let scan = try MapScan(self, view.session)
         let store = try view.session.store(Entity.self)
@@ -149,7 +150,7 @@ where Reduce.Value == Value, Reduce.Result: Equatable & Sendable {
         return changes.isEmpty ? nil : LiveMapGroups(groups: groups, changes: changes)
     }
 
-    /// Each key is one group's, and all are in one order.
+    /// Returns the changes of a list of groups. Each key belongs to one group, and the order of the keys is fixed.
     private static func difference(
         from old: [MapGroup<Reduce.Result>], to new: [MapGroup<Reduce.Result>]
     ) -> ListChanges {

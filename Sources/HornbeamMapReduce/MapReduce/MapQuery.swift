@@ -13,16 +13,16 @@ public struct MapRow<Entity: EntityModelProtocol, Value: ColumnValue>: Sendable 
     public let value: Value?
     /// The entity that the row was emitted for.
     public let source: Entity.ID
-    /// The entity that it points to, if that was emitted.
+    /// The link that was emitted with the row. Nil if there was none.
     public let link: EntityLink?
     /// The row's position, for continuing after it.
     public let cursor: MapCursor
 
-    /// The id of the entity that the row points to: the link's, or the source's if there is none; nil if it is of
-    /// another type.
+    /// Returns the id of the entity that the row points to: the linked entity, or the source if there is no link.
+    /// Returns nil if that entity is of another type.
     public func target<Target: EntityModelProtocol>(_: Target.Type) -> Target.ID? {
         if let link { return link.id(of: Target.self) }
-        // The ids of another type may look the same, and mean other entities.
+        // Ids of another type may look the same, but they are ids of other entities.
         guard Target.entityName == Entity.entityName else { return nil }
         return source as? Target.ID
     }
@@ -34,7 +34,7 @@ public struct MapCursor: Sendable, Hashable, Codable {
     let key: [UInt8]
 }
 
-/// A query of a map index. A value without a context, until it is resolved.
+/// A query of a map index. It is a value without a context; `resolve` runs it in one.
 public struct MapQuery<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sendable where Reduce.Value == Value {
     let index: MapIndex<Entity, Value, Reduce>
     var selection = Selection.all
@@ -65,24 +65,24 @@ public struct MapQuery<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sen
 
     // MARK: Choosing keys. The last choice counts.
 
-    /// The rows of one key.
+    /// Selects the rows of one key.
     public func key(_ key: MapKey) -> Self { keys([key]) }
-    /// The rows of some keys, in the order of the index, whatever the order of the list and however often a key is in
-    /// it. An empty list gives no rows.
+    /// Selects the rows of some keys, in the order of the index, whatever the order of the list and however often a key
+    /// is in it. An empty list selects no rows.
     public func keys(_ keys: [MapKey]) -> Self { with { $0.selection = .keys(keys) } }
-    /// The rows from one key up to and including another; nil is an open end. The direction doesn't swap the bounds.
+    /// Selects the rows from one key through another. Nil means an open end. A descending query has the same bounds.
     public func range(from: MapKey? = nil, to: MapKey? = nil) -> Self {
         with { $0.selection = .range(from: from, to: to, isHalfOpen: false) }
     }
-    /// The rows from one key up to another, without that one.
+    /// Selects the rows from one key up to another, without the latter.
     public func range(from: MapKey? = nil, below: MapKey) -> Self {
         with { $0.selection = .range(from: from, to: below, isHalfOpen: true) }
     }
-    /// All arrays with these first items, or all strings with this prefix, as by Swift's `hasPrefix`. For any other
-    /// type it is the key itself.
+    /// Selects the rows whose keys are arrays with these first items, or strings with this prefix, as by Swift's
+    /// `hasPrefix`. A prefix of any other type selects the rows of that key.
     public func prefix(_ prefix: MapKey) -> Self { with { $0.selection = .prefix(prefix) } }
-    /// All arrays with these first items followed by a string with a prefix: `prefix(["book"], then: "sw")` has
-    /// `["book", "swift"]` and `["book", "swing", 3]`.
+    /// Selects the rows whose keys are arrays with these first items, followed by a string with a prefix:
+    /// `prefix(["book"], then: "sw")` selects `["book", "swift"]` and `["book", "swing", 3]`.
     public func prefix(_ items: [MapKey], then prefix: String) -> Self {
         with { $0.selection = .items(items, prefix: prefix) }
     }
@@ -90,20 +90,21 @@ public struct MapQuery<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sen
     // MARK: Order and part
 
     public func descending() -> Self { with { $0.isDescending = true } }
-    /// At most `limit` rows, or groups once they are grouped; nil for all. None if it is negative.
+    /// Limits the result to `limit` rows, or groups if it is grouped. Nil means all; a negative limit gives none.
     public func limit(_ limit: Int?) -> Self { with { $0.limit = limit.map { Swift.max(0, $0) } } }
-    /// Skips the first `offset` rows, or groups. Gives none if it is negative.
+    /// Skips the first `offset` rows, or groups if the result is grouped. A negative offset gives none.
     public func offset(_ offset: Int) -> Self { with { $0.offset = offset < 0 ? .max : offset } }
-    /// The rows after a row, in the query's direction: pages that stay right while rows before them are inserted and
-    /// deleted.
+    /// Begins after a row, in the query's direction. Pages stay right while rows before them are inserted and deleted.
+    /// Nil begins with the first row.
     public func after(_ cursor: MapCursor?) -> Self { with { ($0.cursor, $0.isFromCursor) = (cursor, false) } }
-    /// The rows from a row on, including the row itself if it is still there. Among rows with equal keys it begins with
-    /// this one.
+    /// Begins with a row, or with the next one if it is gone. Among rows with equal keys it begins with this one. Nil
+    /// begins with the first row.
     public func from(_ cursor: MapCursor?) -> Self { with { ($0.cursor, $0.isFromCursor) = (cursor, true) } }
 
     // MARK: Answers
 
-    /// The rows, without a look at their entities.
+    /// Returns the rows. Doesn't read their entities. Throws `.indexNotReady` if the index isn't registered or is still
+    /// being built, and `.invalid` for a key that the index can't have.
     public func resolve(in context: Context) throws -> [MapRow<Entity, Value>] {
         try context.session.run { session in
             var rows: [MapRow<Entity, Value>] = []
@@ -112,26 +113,26 @@ public struct MapQuery<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sen
         }
     }
 
-    /// The first row.
+    /// Returns the first row, or nil if there is none.
     public func first(in context: Context) throws -> MapRow<Entity, Value>? {
         try limit(Swift.min(limit ?? 1, 1)).resolve(in: context).first
     }
 
-    /// The number of rows, by the tree's counts: O(log n), except for prefixes of strings, whose rows are read.
+    /// Returns the number of rows. O(log n) by the tree's counts, except for prefixes of strings, whose rows are read.
     public func count(in context: Context) throws -> Int {
         try context.session.run { try MapScan(self, $0).count() }
     }
 
-    /// The rows with the entities that they point to, read together; nil where none is stored.
+    /// Returns a query for the rows with the entities that they point to. An entity that isn't stored is nil.
     public func with<Target: EntityModelProtocol>(_: Target.Type) -> MapQueryWithEntities<Entity, Value, Reduce, Target>
     {
         MapQueryWithEntities(query: self)
     }
 
-    /// The rows with the entities that they were emitted for, or that they link to where these are of the same type.
+    /// Returns a query for the rows with the entities of the source's type that they point to.
     public func withEntities() -> MapQueryWithEntities<Entity, Value, Reduce, Entity> { with(Entity.self) }
 
-    /// The ranges that are read, in words.
+    /// Describes the ranges that are read and their numbers of rows.
     public func explain(in context: Context) throws -> String {
         try context.session.run { try MapScan(self, $0).explanation() }
     }
@@ -145,6 +146,7 @@ where Reduce.Value == Value {
 
     let query: MapQuery<Entity, Value, Reduce>
 
+    /// Returns the rows with the entities that they point to. Each entity is read once.
     public func resolve(in context: Context) throws -> [Row] {
         let rows = try query.resolve(in: context)
         return try context.session.run { session in
@@ -168,8 +170,8 @@ where Reduce.Value == Value {
 
 /// One run of a query: its ranges of bytes in the tree of a transaction.
 struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce.Value == Value {
-    /// The keys from one up to another, without that one; empty is an open end. Both keys are whole, however long they
-    /// are.
+    /// The keys from one up to another, without the latter. An empty key is an open end. Both keys are whole, however
+    /// long they are.
     struct Range {
         var from: [UInt8]
         var to: [UInt8]
@@ -181,9 +183,9 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
     let transaction: Transaction
     let tree: TreeID
     let collator: Collator
-    /// Ascending and apart; none is empty.
+    /// The ranges to read, ascending. They don't overlap, and none is empty.
     let ranges: [Range]
-    /// A prefix to ask each string for, which is the key or an item of it: equal bytes are no proof.
+    /// The prefix that each string must have: the key, or an item of it. Equal bytes don't prove that it has it.
     let asked: (item: Int?, prefix: String)?
     let longKeys: LongKeys
     private let type: EntityType
@@ -244,7 +246,7 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         return ranges.filter { !$0.isEmpty }
     }
 
-    /// The prefix of the keys that begin with these prefixes in succession.
+    /// Returns the bytes with which all keys begin that have these prefixes one after the other.
     private static func bytes(_ prefixes: [MapKey], _ collator: Collator) throws(HornbeamError) -> [UInt8] {
         var writer = KeyWriter()
         for prefix in prefixes {
@@ -309,8 +311,7 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
 
     // MARK: Walking
 
-    /// Calls `body` with the entries that the query asks for, in its order, offset and limit considered, until it
-    /// returns false.
+    /// Calls `body` with the entries of the query's result, in its order, until it returns false.
     func forEachEntry(_ body: (_ key: Bytes, _ value: Bytes) throws -> Bool) throws {
         var offset = query.offset
         var left = query.limit ?? .max
@@ -341,8 +342,8 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         }
     }
 
-    /// Calls `body` with the entries of a range, their keys whole, until it returns false. In the query's order unless
-    /// another one is given.
+    /// Calls `body` with the entries of a range, with their whole keys, until it returns false. The order is the
+    /// query's unless `descending` says otherwise.
     func walk(
         _ range: Range, descending: Bool? = nil, skipping skipped: Int = 0,
         _ body: (_ key: Bytes, _ value: Bytes) throws -> Bool
@@ -428,7 +429,7 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         return true
     }
 
-    /// Number of entries before a key; nil for an open end.
+    /// Returns the number of entries before a key, or nil for an open end.
     private func place(of key: [UInt8]) throws -> UInt64? {
         if key.isEmpty { return nil }
         return try key.withBytes { (key) throws(StorageError) in

@@ -4,7 +4,7 @@
 
 import HornbeamPages
 
-/// Counts rows. Nothing is kept for it: trees know how many entries they have.
+/// Counts rows. Branches store nothing for it: trees know their numbers of entries.
 public struct CountReducer<Value: ColumnValue>: Reducer {
     public var name: String { "count" }
     public var identity: Int { 0 }
@@ -16,7 +16,7 @@ public struct CountReducer<Value: ColumnValue>: Reducer {
     public func partial(ofRows count: Int) -> Int? { count }
 }
 
-/// Adds up integers; rows without a value add nothing.
+/// Adds up integers. Rows without a value add nothing.
 public struct IntegerSumReducer<Value: ColumnValue & FixedWidthInteger>: Reducer, StoredReducer {
     public var name: String { "sum" }
     public var identity: IntegerSummation<Value> { IntegerSummation() }
@@ -35,7 +35,7 @@ public struct IntegerSumReducer<Value: ColumnValue & FixedWidthInteger>: Reducer
         partial.exact &+= next.exact
     }
 
-    /// `.invalid` if the sum is no `Value`.
+    /// Returns the sum. Throws `.invalid` if it doesn't fit `Value`.
     public func finish(_ partial: IntegerSummation<Value>) throws -> Value { try partial.total() }
 
     public func encode(_ partial: IntegerSummation<Value>) -> [UInt8]? {
@@ -54,7 +54,7 @@ public struct IntegerSumReducer<Value: ColumnValue & FixedWidthInteger>: Reducer
     }
 }
 
-/// Adds up doubles without error; rows without a value add nothing.
+/// Adds up doubles exactly, and rounds the sum once. Rows without a value add nothing.
 public struct FloatingSumReducer: Reducer, StoredReducer {
     public var name: String { "sum" }
     public var identity: FloatingSummation { FloatingSummation() }
@@ -75,9 +75,9 @@ public struct FloatingSumReducer: Reducer, StoredReducer {
     func makeFolder() -> (any StoredFolder)? { AccumulatingFolder(FloatingSumState()) }
 }
 
-/// A number that statistics can be had of.
+/// A number of which statistics can be made.
 public protocol StatisticalNumber: ColumnValue, Comparable {
-    /// Two doubles whose exact sum the number is, the greater first; the second is 0 where one does.
+    /// Two doubles whose exact sum is the number, the greater one first. The second is 0 if one double is enough.
     var exactParts: (Double, Double) { get }
 }
 
@@ -217,7 +217,7 @@ public struct StatisticsReducer<Value: StatisticalNumber>: Reducer, StoredReduce
 
     func makeFolder() -> (any StoredFolder)? { makeFolder(hasSquares: true) }
 
-    /// - Parameter hasSquares: false where only the sum is asked for.
+    /// - Parameter hasSquares: false if only the sum is needed.
     fileprivate func makeFolder(hasSquares: Bool) -> (any StoredFolder)? {
         guard let number = StoredNumber(Value.self) else { return nil }
         switch number.kind {
@@ -249,7 +249,7 @@ public struct StatisticsReducer<Value: StatisticalNumber>: Reducer, StoredReduce
     }
 }
 
-/// The mean of the values, nil if there are none. The sum is exact, and then rounded once.
+/// Computes the mean of the values, nil if there are none. The sum is exact; the mean is rounded once.
 public struct AverageReducer<Value: StatisticalNumber>: Reducer, StoredReducer {
     public typealias Partial = StatisticsReducer<Value>.Partial
 
@@ -281,7 +281,7 @@ public struct AverageReducer<Value: StatisticalNumber>: Reducer, StoredReducer {
     func partial(of folder: any StoredFolder) -> Partial { statistics.partial(of: folder) }
 }
 
-/// The standard deviation of all values, not that of a sample; nil if there are no values.
+/// Computes the standard deviation of all values, not that of a sample. It is nil if there are no values.
 public struct DeviationReducer<Value: StatisticalNumber>: Reducer, StoredReducer {
     public typealias Partial = StatisticsReducer<Value>.Partial
 

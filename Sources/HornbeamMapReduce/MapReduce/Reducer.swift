@@ -8,9 +8,9 @@ import HornbeamKeys
 /// Condenses the rows of a map index. Its partials are stored in the branches of the index's tree, so that the
 /// reduction of any range of keys reads O(log n) nodes.
 ///
-/// `combine` must be associative and `identity` neutral; partials come in the order of the rows, so it need not be
-/// commutative. All functions must always give the same for the same input; any change of them needs another `name`, or
-/// another version of its indexes. `findViolation` looks for violations.
+/// `combine` must be associative and `identity` neutral. Partials come in the order of the rows, so `combine` need not
+/// be commutative. All functions must always return the same result for the same input. When one of them changes,
+/// change `name` or the version of the indexes. `findViolation` tests these laws.
 public protocol Reducer<Value, Result>: Sendable {
     /// The type of the emitted values.
     associatedtype Value: ColumnValue
@@ -21,26 +21,26 @@ public protocol Reducer<Value, Result>: Sendable {
     var name: String { get }
     /// The partial of no rows.
     var identity: Partial { get }
-    /// The partial of one row.
+    /// Returns the partial of one row.
     func map(key: MapKey, value: Value?) -> Partial
     /// Adds the partial of later rows to that of earlier ones.
     func combine(_ partial: inout Partial, with next: Partial)
-    /// The result of a query.
+    /// Makes the result of a query from the partial of its rows.
     func finish(_ partial: Partial) throws -> Result
 
-    /// The bytes of a partial, the same for the same rows; nil if it can't be stored.
+    /// Returns the bytes of a partial, which must be the same for the same rows. Returns nil if it can't be stored.
     func encode(_ partial: Partial) -> [UInt8]?
-    /// A partial of bytes that may come from a damaged file; nil if they are none.
+    /// Reads a partial from bytes, which may come from a damaged file. Returns nil if they aren't a partial.
     func decode(_ bytes: UnsafeRawBufferPointer) -> Partial?
-    /// Most bytes that a partial is kept in, 0 to 250. Larger ones are allowed and not kept: queries then read below
-    /// the branch, down to the rows if need be.
+    /// Maximum size in bytes of a stored partial, 0 to 250. Larger partials are allowed but not stored: queries then
+    /// read below the branch, down to the rows if necessary.
     var room: Int { get }
-    /// Whether `map` looks at the key; where it doesn't, it is given null.
+    /// Whether `map` uses the key. If it is false, the key is null.
     var needsKeys: Bool { get }
-    /// The partial of any `count` rows, if the number alone determines it: then branches, which know the number, store
-    /// nothing. Otherwise nil.
+    /// Returns the partial of any `count` rows if the number alone determines it, otherwise nil. Then branches store
+    /// nothing, because they know the number.
     func partial(ofRows count: Int) -> Partial?
-    /// The partial of several rows. Implement it only for a function that handles them together in another way.
+    /// Returns the partial of several rows. Implement it only for a function that handles them together in another way.
     func map(rows: [(key: MapKey, value: Value?)]) -> Partial
 }
 
@@ -114,8 +114,8 @@ public struct ReducerViolation<Value: Sendable, Result: Sendable>: Error, Custom
 }
 
 extension Reducer where Result: Equatable & Sendable {
-    /// Looks for rows, among parts of `rows`, for which the reducer breaks its laws; nil if none was found. Throws the
-    /// errors of `finish`.
+    /// Looks for rows, among parts of `rows`, for which the reducer breaks its laws. Returns nil if it finds none.
+    /// Throws the errors of `finish`.
     ///
     /// All rows at once must give the same as parts of 1, 2, 7, 1,000 rows and of random sizes, combined from the
     /// front, from the back and two by two. The identity must change nothing. A partial must survive being stored, and
@@ -138,8 +138,8 @@ extension Reducer where Result: Equatable & Sendable {
         return try findGrowth(of: rows)
     }
 
-    /// A partial that grows with the rows is no reduction of them, but a copy in each branch: CouchDB's `reduce_limit`
-    /// refuses it by the same measure.
+    /// Checks that a partial doesn't grow with the rows: otherwise each branch would have a copy of them. CouchDB's
+    /// `reduce_limit` uses the same measure.
     private func findGrowth(of rows: [(key: MapKey, value: Value?)]) throws -> ReducerViolation<Value, Result>? {
         let whole = map(rows: rows)
         guard let size = encode(whole)?.count, size > MapFolder<Self>.mostRoom,
@@ -198,7 +198,7 @@ extension Reducer where Result: Equatable & Sendable {
         return nil
     }
 
-    /// The partial of all rows, by three ways to combine the partials of parts.
+    /// Returns the partial of all rows, made in three ways from the partials of parts.
     private func combined(
         _ rows: [(key: MapKey, value: Value?)], _ parts: [Int]
     ) -> [(way: String, partial: Partial)] {

@@ -11,16 +11,16 @@ import HornbeamTree
 protocol FoldState {
     /// Whether it takes keys; it takes values otherwise.
     static var needsKeys: Bool { get }
-    /// Adds an entry of the index; false if it can't be read. A requirement, so that its default is specialized for
-    /// each state, and a row takes one dynamic call.
+    /// Adds an entry of the index. Returns false if it can't be read. It is a requirement, so that its default is
+    /// specialized for each state, and a row takes one dynamic call.
     mutating func add(key: Bytes, entry: Bytes) -> Bool
-    /// Adds a value; false if it is none of the type.
+    /// Adds a value. Returns false if the bytes aren't a value of the type.
     mutating func add(value: Bytes) -> Bool
     /// Adds an emitted key, cut if it is long.
     mutating func add(key: Bytes)
-    /// Adds a partial as the reducer encodes it; false if it is none.
+    /// Adds a partial as the reducer encodes it. Returns false if the bytes aren't a partial.
     mutating func add(partial: Bytes) -> Bool
-    /// The partial as the reducer encodes it; nil if it can't.
+    /// The partial as the reducer encodes it. Nil if it can't be encoded.
     var bytes: [UInt8]? { get }
 }
 
@@ -47,11 +47,11 @@ extension FoldState {
     }
 }
 
-/// A folder of a map index's rows whose partial can be asked for.
+/// A folder of a map index's rows that returns its partial.
 protocol StoredFolder: ReductionFolder {
     /// The first failure to read something.
     var failure: HornbeamError? { get }
-    /// The partial as the reducer encodes it; nil if it can't.
+    /// The partial as the reducer encodes it. Nil if it can't be encoded.
     var bytes: [UInt8]? { get }
 }
 
@@ -120,7 +120,7 @@ enum MapPartial {
         return Bytes(rebasing: reduced[1..<1 + Int(size)])
     }
 
-    /// False if there is no partial, or if it doesn't fit.
+    /// Writes a partial. Returns false if there is none, or if it doesn't fit.
     static func write(_ bytes: [UInt8]?, to target: UnsafeMutableRawBufferPointer) -> Bool {
         guard let bytes, bytes.count < target.count, let size = UInt8(exactly: bytes.count) else { return false }
         target[0] = size
@@ -160,7 +160,7 @@ struct StoredNumber {
             }
     }
 
-    /// The bits of a stored number; nil if the bytes are none.
+    /// Returns the bits of a stored number, or nil if the bytes aren't one.
     @inline(__always)
     func bits(_ bytes: Bytes) -> UInt64? { bytes.count == width ? ValueBytes.unsigned(bytes) : nil }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reducers that choose among values, the estimate of how many keys there are, and reduce functions as the other
-// systems write them.
+// Reducers that choose among values, an estimate of the number of distinct keys, and reduce functions in the form of
+// other systems.
 
 import HornbeamKeys
 import HornbeamPages
@@ -17,10 +17,10 @@ extension Comparable {
     func greatest(_ other: Self) -> Self { precedes(other) ? other : self }
 }
 
-/// One of the values of a range of rows: the least, the greatest, the first or the last. Rows without a value don't
-/// count; nil if there is none.
+/// Chooses one of the values of a range of rows: the least, the greatest, the first or the last. Rows without a value
+/// don't count. The result is nil if there is no value.
 public struct ChosenValueReducer<Value: ColumnValue>: Reducer, StoredReducer {
-    /// The raw values are in files.
+    /// The raw values are stored in files.
     enum Choice: String {
         case min, max, first, last
     }
@@ -55,8 +55,8 @@ public struct ChosenValueReducer<Value: ColumnValue>: Reducer, StoredReducer {
     }
 }
 
-/// The greatest or the least values of a range of rows, the most extreme first; values of earlier rows first if they
-/// are equal.
+/// Collects the greatest or the least values of a range of rows, the most extreme first. Equal values are in the order
+/// of their rows.
 public struct TopReducer<Value: ColumnValue & Comparable>: Reducer, StoredReducer {
     private let count: Int
     private let isLeast: Bool
@@ -69,7 +69,7 @@ public struct TopReducer<Value: ColumnValue & Comparable>: Reducer, StoredReduce
     public var name: String { "\(isLeast ? "bottom" : "top").\(count)" }
     public var identity: [Value] { [] }
     public var needsKeys: Bool { false }
-    /// For as many as there are, of eight bytes each.
+    /// Room for `count` values of the type's width, or of 20 bytes if the width varies.
     public var room: Int { Swift.min(250, 5 + Swift.min(250, count) * (Value.columnType.fixedWidth ?? 20)) }
     public func map(key: MapKey, value: Value?) -> [Value] { count == 0 ? [] : value.map { [$0] } ?? [] }
     public func finish(_ partial: [Value]) -> [Value] { partial }
@@ -97,11 +97,11 @@ public struct TopReducer<Value: ColumnValue & Comparable>: Reducer, StoredReduce
     }
 }
 
-/// About how many different keys a range of rows has, by HyperLogLog with 256 registers: the standard error is 6.5 %,
-/// and less where there are few.
+/// Estimates the number of distinct keys of a range of rows, by HyperLogLog with 256 registers. The standard error is
+/// 6.5 %, and less for few keys.
 public struct DistinctReducer<Value: ColumnValue>: Reducer, StoredReducer {
     public var name: String { "distinct.256.2" }
-    /// The registers, six bits of each byte used.
+    /// The registers, each in the lower six bits of a byte.
     public var identity: [UInt8] { [UInt8](repeating: 0, count: DistinctState.registers) }
     public var room: Int { DistinctState.size }
     public init() {}
@@ -122,7 +122,7 @@ public struct DistinctReducer<Value: ColumnValue>: Reducer, StoredReducer {
         let sum = partial.reduce(0.0) { $0 + Double(sign: .plus, exponent: -Int($1), significand: 1) }
         let estimate = 0.7213 / (1 + 1.079 / count) * count * count / sum
         let empty = partial.count { $0 == 0 }
-        // Few keys: by the number of registers that none has fallen into.
+        // For few keys, the number of empty registers is a better estimate.
         guard estimate <= 2.5 * count, empty > 0 else { return Int(Swift.min(estimate, 0x1p62).rounded()) }
         return Int((count * Self.naturalLogarithm(count / Double(empty))).rounded())
     }
@@ -169,7 +169,7 @@ public struct ReduceFunction: Reducer {
         self.function = function
     }
 
-    /// Nil, for no rows.
+    /// The partial of no rows: nil.
     public var identity: MapKey? { nil }
     public func map(key: MapKey, value: MapKey?) -> MapKey? { function([key], [value ?? .null], false) }
     public func map(rows: [(key: MapKey, value: MapKey?)]) -> MapKey? {
@@ -181,7 +181,7 @@ public struct ReduceFunction: Reducer {
         partial = partial.map { function([], [$0, next], true) } ?? next
     }
 
-    /// Null of no rows.
+    /// Returns the result of the function, or null if there are no rows.
     public func finish(_ partial: MapKey?) -> MapKey { partial ?? .null }
 }
 
@@ -212,6 +212,6 @@ extension Reducer {
     public static func bottom<Value>(_ count: Int) -> Self where Self == TopReducer<Value> {
         TopReducer(count, isLeast: true)
     }
-    /// About how many different keys there are, with a standard error of 6.5 %.
+    /// An estimate of the number of distinct keys, with a standard error of 6.5 %.
     public static func distinctEstimate<Value>() -> Self where Self == DistinctReducer<Value> { DistinctReducer() }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view over a view: the same groups and order, but only entities that pass a filter, which may change while it is
-// shown, or that a query finds. It is kept in memory, for the state that it was moved to. For a filter that never
-// changes use a view with `where:`, which is stored in the file.
+// A view over a view: it has the same groups and order, but only entities that pass a filter or that a query finds. The
+// filter may change while the view is shown. The view is kept in memory, for one state of the store. For a filter that
+// never changes, use a view with `where:`, which is stored in the file.
 
 import HornbeamKeys
 import HornbeamPages
@@ -16,7 +16,7 @@ import HornbeamTree
 ///     let changes = try reader.moveForward { try found.move($0) }
 ///     let narrower = try reader.read { try found.setFilter({ $0.date > today }, in: $0) }
 ///
-/// A value: copies go their own ways. It takes memory for each entity that it has, its key and its id.
+/// It is a value: copies are independent. It takes memory for each of its entities, with its key and its id.
 public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: Sendable {
     private typealias Changes = ViewChanges<Entity, Group>
 
@@ -25,7 +25,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         case query(QueryList<Entity>)
     }
 
-    /// An entity that it has.
+    /// An entity of the filtered view.
     private struct Member: Sendable {
         let id: Entity.ID
         let group: Group
@@ -36,23 +36,24 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     private var filter: Filter
     private var members: [RowID: Member] = [:]
     private var tree = RankTree()
-    /// The state that the members are of; nil before the first.
+    /// The number of the state that the members belong to. Nil before the first `load`.
     private var version: UInt64?
 
-    /// The entities that a function accepts. It must depend on the entity alone: only saved entities are tested again.
+    /// Makes a view of the entities that a function accepts. The function must depend on the entity alone: only saved
+    /// entities are tested again. The view has no entities before `load`.
     public init(_ view: View<Entity, Group>, where accepts: @escaping @Sendable (Entity) throws -> Bool) {
         self.view = view
         filter = .predicate(accepts)
     }
 
-    /// The entities that a query finds, by words, relations or any other condition; its order doesn't count. It is run
-    /// again for each state.
+    /// Makes a view of the entities that a query finds, by words, relations or any other condition. The query's order
+    /// has no effect. The query is run again for each state. The view has no entities before `load`.
     public init(_ view: View<Entity, Group>, matching query: QueryList<Entity>) {
         self.view = view
         filter = .query(Self.unbound(query))
     }
 
-    /// Without a context that it was made in: it is asked in others.
+    /// Removes the context in which the query was made, because it is run in others.
     private static func unbound(_ query: QueryList<Entity>) -> QueryList<Entity> {
         var query = query
         query.parts.context = nil
@@ -61,7 +62,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
 
     // MARK: - The state at hand
 
-    /// The view and the choice of its entities, in one line for people. The context must see the present state.
+    /// Describes the view and its filter. The context must see the present state; otherwise it throws `.invalid`.
     public func explain(in context: Context) throws -> String {
         try check(context)
         let name = "\(count) entries in memory of view “\(view.registration.name)” of \(Entity.entityName), those that "
@@ -88,19 +89,20 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
 
     public func count(of group: Group) -> Int { places(of: group).count }
 
-    /// The id of the entity at a position; nil if there is none. O(log n).
+    /// Returns the id of the entity at a position, or nil if there is none. O(log n).
     public func id(at position: ViewPosition<Group>) -> Entity.ID? {
         let places = places(of: position.group)
         guard position.index >= 0, position.index < places.count else { return nil }
         return tree.row(at: places.lowerBound + position.index).flatMap { members[$0.row]?.id }
     }
 
-    /// The ids of a group's entities, or of the entities at some indexes.
+    /// Returns the ids of a group's entities, or of those at some indexes.
     public func ids(of group: Group, _ indexes: Range<Int> = 0..<Int.max) -> [Entity.ID] {
         places(of: group).part(indexes).compactMap { tree.row(at: $0).flatMap { members[$0.row]?.id } }
     }
 
-    /// The position of an entity; nil if it isn't there. The context must see the present state. O(log n).
+    /// Returns the position of an entity, or nil if the view doesn't have it. The context must see the present state;
+    /// otherwise it throws `.invalid`. O(log n).
     public func position(of id: Entity.ID, in context: Context) throws -> ViewPosition<Group>? {
         try check(context)
         return try context.session.run { session in
@@ -109,13 +111,15 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         }
     }
 
-    /// The entity at a position; nil if there is none. The context must see the state at hand.
+    /// Returns the entity at a position, or nil if there is none. The context must see the present state; otherwise it
+    /// throws `.invalid`.
     public func entity(at position: ViewPosition<Group>, in context: Context) throws -> Entity? {
         try check(context)
         return try id(at: position).flatMap { try context.find($0) }
     }
 
-    /// The entities of a group, or those at some indexes. The context must see the present state.
+    /// Returns the entities of a group, or those at some indexes. The context must see the present state; otherwise it
+    /// throws `.invalid`.
     public func entities(
         of group: Group, _ indexes: Range<Int> = 0..<Int.max, in context: Context
     ) throws -> [Entity] {
@@ -145,8 +149,8 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
 
     // MARK: - Other states
 
-    /// Takes the state of a context, after any other. A filter function is called for all entities of the view. Throws
-    /// `.invalid` for the context of a write.
+    /// Loads the entities of a context's state, whatever state was loaded before. Calls a filter function for all
+    /// entities of the view. Throws `.invalid` for the context of a write.
     public mutating func load(in context: Context) throws {
         let version = try context.stateNumber()
         take(try load(filter, context))
@@ -158,7 +162,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         tree = RankTree(loaded.map(\.ranked))
     }
 
-    /// The entities of a state that pass a filter.
+    /// Returns the entities of a context's state that pass a filter.
     private func load(_ filter: Filter, _ context: Context) throws -> [Member] {
         try context.session.run { session in
             let scan = try ViewScan(view, session)
@@ -195,7 +199,8 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         try set(.predicate(accepts), context)
     }
 
-    /// Makes a query the filter, as `setFilter` does a closure.
+    /// Sets a query as the filter, in the same state, and returns the entities that this removes and adds. If it
+    /// throws, nothing has changed.
     public mutating func setQuery(
         _ query: QueryList<Entity>, in context: Context
     ) throws -> ViewChanges<Entity, Group> {
@@ -212,12 +217,13 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         return change(gone.map { ($0, nil) } + came.map { (nil, $0) }) { $0.take(loaded) }
     }
 
-    /// Moves from the state of one context, which must be that at hand, to that of another.
+    /// Moves from the state of one context, which must be the present state, to the state of another. Returns the
+    /// changes.
     public mutating func move(from old: Context, to new: Context) throws -> ViewChanges<Entity, Group> {
         try check(old)
         let version = try new.stateNumber()
         let entries = try new.session.run { session in
-            // A view that isn't there, or not as it was, shows here.
+            // Throws an error if the view isn't ready in one of the two states.
             for session in [old.session, session] { _ = try ViewScan(view, session) }
             return joined(try changed(since: old.session, session), id: \.id)
         }
@@ -237,14 +243,14 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         return changes
     }
 
-    /// Moves on in a step of a long-lived read.
+    /// Moves from the state before a step of a long-lived read to the state after it. Returns the changes.
     public mutating func move(_ step: LongLivedRead.Step) throws -> ViewChanges<Entity, Group> {
         try move(from: step.before, to: step.after)
     }
 
     private typealias Entry = (before: Member?, after: Member?)
 
-    /// The entities that were saved, came or went.
+    /// The entities that were saved, or that came or went.
     private func changed(since old: TypedTransaction, _ session: TypedTransaction) throws -> [Entry] {
         var entries: [Entry] = []
         var seen: Set<RowID> = []
@@ -267,7 +273,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         return entries
     }
 
-    /// The changes that `apply` makes.
+    /// Applies changes, and returns their effect on the view.
     private mutating func change(_ entries: [Entry], _ apply: (inout Self) -> Void) -> Changes {
         var changes = Changes()
         let origins = entries.map { $0.before.map { position(of: $0) } }

@@ -8,14 +8,14 @@ import HornbeamTree
 public struct LiveSections<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: Sendable {
     /// The positions and number of rows.
     public let mappings: ViewMappings<Entity, Group>
-    /// The changes since the element before; nil in the first one, and if the state before was too old to be kept: then
-    /// show all rows again.
+    /// The changes since the previous element. Nil in the first element, and if the previous state is no longer kept:
+    /// then show all rows again.
     public let changes: SectionChanges?
     /// The entities at `changes.insertions` and `changes.updates` and in `changes.insertedSections`; all of them if
     /// `changes` is nil.
     public let entities: [ListPath: Entity]
 
-    /// The present rows, made from those of the element before.
+    /// Returns the present rows, made from the rows of the previous element.
     public func applied(to old: [[Entity]]) -> [[Entity]] {
         guard let changes else {
             return (0..<mappings.sectionCount).map { section in
@@ -29,10 +29,10 @@ public struct LiveSections<Entity: EntityModelProtocol, Group: IndexKey & Hashab
 }
 
 extension Database {
-    /// A view's list with sections, now and after each commit that changes its content. The cost of an element is that
-    /// of the changes. While the consumer handles an element, its state stays in the file, for a minute. If entities of
-    /// the view's type were saved or deleted by then, the next element has no changes, and all rows. A consumer that
-    /// waits always gets changes.
+    /// Observes a view's list with sections: gives one element now and one after each commit that changes its content.
+    /// The cost of an element is proportional to the changes. While the consumer handles an element, its state stays in
+    /// the file for up to a minute. If the consumer takes longer, and entities of the view's type were saved or deleted
+    /// meanwhile, the next element has all rows and no changes. A consumer that waits for elements always gets changes.
     public func observe<Entity, Group>(
         _ mappings: ViewMappings<Entity, Group>
     ) -> LiveQuery<LiveSections<Entity, Group>> {
@@ -44,7 +44,7 @@ struct SectionsResult<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: 
     typealias Element = LiveSections<Entity, Group>
 
     private let database: Database
-    /// How long a state is kept for a consumer that doesn't ask.
+    /// The time for which a state is kept for a consumer that doesn't request the next element.
     private let maximumAge: Duration
     private(set) var mappings: ViewMappings<Entity, Group>
     private(set) var read: LongLivedRead?
@@ -79,7 +79,7 @@ struct SectionsResult<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: 
     mutating func advance(_ view: LiveView, _ commits: [CommitChanges]?) throws -> Element? {
         guard let read else { return try begin(view) }
         var mappings = mappings
-        // It may have moved on since, to a state that shows the same.
+        // The read may have moved on to a later state in which the view is the same.
         mappings.renumber(read.version)
         do {
             let element = try read.moveForward { step -> Element? in

@@ -24,7 +24,7 @@ extension ViewChanges {
 
     /// Adds the entities that moved to another group, or to another position relative to the others.
     private mutating func addMoves(_ reordered: [Change], _ id: (Position) throws -> Entity.ID?) rethrows {
-        // Within a group by its identity: a group need not be equal to itself.
+        // By the group's identity, because a group need not be equal to itself.
         var within: [GroupIdentity: [Change]] = [:]
         moves = []
         for change in reordered {
@@ -53,12 +53,13 @@ extension ViewChanges {
         }
     }
 
-    /// The indexes of positions by their groups.
+    /// Returns the indexes of positions by their groups.
     private static func indexes(_ positions: [Position]) -> [GroupIdentity: [Int]] {
         Dictionary(grouping: positions) { GroupIdentity($0.group) }.mapValues { $0.map(\.index) }
     }
 
-    /// The indexes, ascending, of entities that left a group or moved in it, and of those that were added or moved.
+    /// Returns the ascending indexes of entities that left a group or moved in it, and of entities that were added or
+    /// moved.
     func indexes() -> (taken: [GroupIdentity: [Int]], put: [GroupIdentity: [Int]]) {
         let taken = Self.indexes(deletions.map(\.position) + moves.map(\.from))
         let put = Self.indexes(insertions.map(\.position) + moves.map(\.to))

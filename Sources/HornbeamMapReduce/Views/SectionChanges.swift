@@ -18,33 +18,34 @@ public struct ListPath: Hashable, Comparable, Sendable {
 
 /// The difference between two states of a list with sections.
 ///
-/// To apply it: remove `deletedSections` and the rows at `deletions` and at the origins of `moves`, all positions of
-/// the earlier list. Then insert `insertedSections` with all their rows, and the rows at `insertions` and at the
-/// destinations of `moves`, in ascending order, all positions of the later list. Then show those at `updates` again.
-/// Rows of deleted and inserted sections are not listed one by one. A row that moves between such a section and one
-/// that stays is only inserted into, or deleted from, the one that stays. `applied(to:row:)` does this to arrays.
+/// To apply it, first remove `deletedSections` and the rows at `deletions` and at the origins of `moves`: these are
+/// positions in the earlier list. Then insert `insertedSections` with all their rows and, in ascending order, the rows
+/// at `insertions` and at the destinations of `moves`: these are positions in the later list. Then show the rows at
+/// `updates` again. Rows of deleted and inserted sections are not listed one by one. A row that moves between such a
+/// section and one that stays is only inserted into, or deleted from, the one that stays. `applied(to:row:)` does this
+/// to arrays.
 public struct SectionChanges: Sendable, Equatable {
     /// A row that changed its position relative to the others.
     public struct Move: Sendable, Hashable {
-        /// In the earlier list.
+        /// The position in the earlier list.
         public let from: ListPath
-        /// In the later one.
+        /// The position in the later list.
         public let to: ListPath
     }
 
-    /// In the earlier list, ascending.
+    /// Sections of the earlier list, ascending.
     public internal(set) var deletedSections: [Int] = []
-    /// In the later list, ascending.
+    /// Sections of the later list, ascending.
     public internal(set) var insertedSections: [Int] = []
-    /// Places in the earlier list, ascending.
+    /// Positions in the earlier list, ascending.
     public internal(set) var deletions: [ListPath] = []
-    /// Places in the later list, ascending.
+    /// Positions in the later list, ascending.
     public internal(set) var insertions: [ListPath] = []
-    /// In the order of their destinations.
+    /// Rows that moved, in the order of their destinations.
     public internal(set) var moves: [Move] = []
-    /// Places in the later list, ascending, of rows that were in the earlier one too and were saved since.
+    /// Positions in the later list, ascending, of rows that were also in the earlier list and were saved since.
     public internal(set) var updates: [ListPath] = []
-    /// Rows of each section in the later list.
+    /// Number of rows of each section in the later list.
     public internal(set) var counts: [Int] = []
 
     public var isEmpty: Bool {
@@ -56,8 +57,8 @@ public struct SectionChanges: Sendable, Equatable {
     /// rows. O(n).
     /// - Parameters:
     ///   - old: the earlier list, an array of rows for each section.
-    ///   - row: the row at a position of the later list; called for `insertions`, `updates` and the rows of
-    ///     `insertedSections` alone.
+    ///   - row: returns the row at a position of the later list. Called only for `insertions`, `updates` and the rows of
+    ///     `insertedSections`.
     public func applied<Row>(
         to old: [[Row]], row: (_ place: ListPath) throws -> Row
     ) rethrows -> [[Row]] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views: entities in groups, in order, filtered, kept by the store with every write. They are registered indexes whose
-// entries are group ‖ order; positions come from the counts of the tree. After YapDatabase's views, whose blocks they
-// take as functions of one entity. Docs/views.md is the guide.
+// Views: filtered entities in groups, in order. The store keeps them up to date with every write. They are registered
+// indexes whose keys are group ‖ order; positions come from the counts of the tree. They follow YapDatabase's views;
+// its blocks are functions of one entity here. Docs/views.md is the guide.
 
 import HornbeamKeys
 
@@ -41,7 +41,7 @@ public struct View<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: Reg
             self.accepts = accepts
         }
 
-        /// The entity's key without its row id, and its group; nil if the view hasn't got it.
+        /// Returns the entity's key without its row id, and its group. Returns nil if the entity isn't in the view.
         func place(of entity: Entity) throws -> (key: [UInt8], group: Group)? {
             guard try accepts(entity), let group = try group(entity) else { return nil }
             var key = KeyWriter(capacity: 64)
@@ -58,6 +58,7 @@ public struct View<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: Reg
         }
     }
 
+    /// Makes a view. The database builds it when it is registered.
     /// - Parameters:
     ///   - name: the name of the view, 1 to 200 bytes. No other registered index of the database may have it.
     ///   - version: must change when one of the functions does.
@@ -104,7 +105,7 @@ public struct View<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: Reg
     public subscript(group: Group) -> ViewGroup<Entity, Group> { ViewGroup(view: self, group: group) }
 }
 
-/// The group of views that have one group alone.
+/// The only group of a view with a single list.
 public enum SoleGroup: IndexKey, Hashable {
     case all
 
@@ -117,7 +118,7 @@ public enum SoleGroup: IndexKey, Hashable {
 }
 
 extension View where Group == SoleGroup {
-    /// A view of one list.
+    /// Makes a view with a single list.
     public init(
         _ name: String, version: String, sortedBy orders: ViewOrder<Entity>...,
         where accepts: @escaping @Sendable (Entity) throws -> Bool = { _ in true }
@@ -125,14 +126,14 @@ extension View where Group == SoleGroup {
         self.init(name, version, { _ in .all }, orders, accepts)
     }
 
-    /// The one list.
+    /// The single list of the view.
     public var list: ViewGroup<Entity, SoleGroup> { self[.all] }
 }
 
 /// The position of an entity in a view.
 public struct ViewPosition<Group: Hashable & Sendable>: Hashable, Sendable {
     public let group: Group
-    /// In the group, from 0.
+    /// The index in the group, from 0.
     public let index: Int
 
     public init(group: Group, index: Int) {
@@ -141,7 +142,7 @@ public struct ViewPosition<Group: Hashable & Sendable>: Hashable, Sendable {
     }
 }
 
-/// A group of a view and how many entities it has.
+/// A group of a view, with its number of entities.
 public struct ViewSection<Group: Hashable & Sendable>: Hashable, Sendable {
     public let group: Group
     public let count: Int
@@ -153,30 +154,31 @@ public struct ViewSection<Group: Hashable & Sendable>: Hashable, Sendable {
 }
 
 extension View {
-    /// How many entities the view has, in all groups. O(1).
+    /// Returns the number of entities in all groups. O(1). Like all reads of a view, it throws `.indexNotReady` if the
+    /// view isn't registered or is still being built.
     public func count(in context: Context) throws -> Int {
         try context.session.run { try ViewScan(self, $0).count() }
     }
 
-    /// The groups that have entities, in order. O(log n) for each of them.
+    /// Returns the groups that have entities, in order. O(log n) for each of them.
     public func groups(in context: Context) throws -> [Group] { try sections(in: context).map(\.group) }
 
-    /// The groups that have entities, in order, with their sizes. O(log n) for each of them.
+    /// Returns the groups that have entities, in order, with their sizes. O(log n) for each of them.
     public func sections(in context: Context) throws -> [ViewSection<Group>] {
         try context.session.run { try ViewScan(self, $0).sections() }
     }
 
-    /// The position of an entity; nil if it isn't stored, or not in the view. O(log n).
+    /// Returns the position of an entity, or nil if it isn't stored or isn't in the view. O(log n).
     public func position(of id: Entity.ID, in context: Context) throws -> ViewPosition<Group>? {
         try context.session.run { try ViewScan(self, $0).position(of: id.columnValue) }
     }
 
-    /// The id of the entity at a position; nil if there is none. O(log n).
+    /// Returns the id of the entity at a position, or nil if there is none. O(log n).
     public func id(at position: ViewPosition<Group>, in context: Context) throws -> Entity.ID? {
         try self[position.group].id(at: position.index, in: context)
     }
 
-    /// The entity at a position; nil if there is none. O(log n).
+    /// Returns the entity at a position, or nil if there is none. O(log n).
     public func entity(at position: ViewPosition<Group>, in context: Context) throws -> Entity? {
         try self[position.group].entity(at: position.index, in: context)
     }

@@ -8,14 +8,14 @@ import HornbeamTree
 
 /// The difference between two states of a view.
 ///
-/// To apply it to lists: remove the entities at `deletions` and at the origins of `moves`, all positions of the earlier
-/// state. Then insert those at `insertions` and at the destinations of `moves`, in ascending order of their indexes,
-/// all positions of the later one. Then show those at the destinations of `updates` again. Entities that were added and
-/// removed between the states are in none of the lists.
+/// To apply it to lists, first remove the entities at `deletions` and at the origins of `moves`: these are positions in
+/// the earlier state. Then insert, in ascending order of their indexes, the entities at `insertions` and at the
+/// destinations of `moves`: these are positions in the later state. Then show the entities at the destinations of
+/// `updates` again. Entities that were added and removed between the states are in none of the lists.
 public struct ViewChanges<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: Sendable {
     public typealias Position = ViewPosition<Group>
 
-    /// An entity that came or went.
+    /// An entity that was added or removed.
     public struct Row: Sendable, Hashable {
         public let id: Entity.ID
         public let position: Position
@@ -24,9 +24,9 @@ public struct ViewChanges<Entity: EntityModelProtocol, Group: IndexKey & Hashabl
     /// An entity that is in both states.
     public struct Change: Sendable, Hashable {
         public let id: Entity.ID
-        /// In the earlier state.
+        /// The position in the earlier state.
         public let from: Position
-        /// In the later one.
+        /// The position in the later state.
         public let to: Position
     }
 
@@ -34,9 +34,9 @@ public struct ViewChanges<Entity: EntityModelProtocol, Group: IndexKey & Hashabl
     public internal(set) var deletedGroups: [Group] = []
     /// Groups that had no entities, in order.
     public internal(set) var insertedGroups: [Group] = []
-    /// In the order of their positions, in the earlier state.
+    /// Removed entities, in the order of their positions in the earlier state.
     public internal(set) var deletions: [Row] = []
-    /// In the order of their positions.
+    /// Added entities, in the order of their positions in the later state.
     public internal(set) var insertions: [Row] = []
     /// Entities that changed their positions relative to the others, in the order of their destinations. As few as
     /// possible: entities that only make room for others don't move. Entities that weren't saved move past saved ones
@@ -49,9 +49,9 @@ public struct ViewChanges<Entity: EntityModelProtocol, Group: IndexKey & Hashabl
 }
 
 extension View {
-    /// The changes of the view between the states of two reads of one database; either may be the earlier one. The view
-    /// must exist in both, with this version. Otherwise throws `.indexNotReady`: load the list again. Throws `.invalid`
-    /// for the context of a write.
+    /// Returns the changes of the view between the states of two reads of one database; either may be the earlier one.
+    /// The time depends on the number of changes. Throws `.indexNotReady` if the view doesn't exist in both states with
+    /// this version: load the list again. Throws `.invalid` for the context of a write.
     public func changes(from old: Context, to new: Context) throws -> ViewChanges<Entity, Group> {
         try new.session.run { try ViewComparison(self, from: old.session, to: $0).changes() }
     }
@@ -75,7 +75,7 @@ struct ViewComparison<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
             return start
         }
 
-        /// The position of an entity that the state must have.
+        /// Returns the position of an entity that the state must have.
         mutating func position(_ entry: Entry) throws -> ViewPosition<Group> {
             try scan.checkEntry(entry.key)
             let start = try start(of: entry.group)
@@ -142,7 +142,7 @@ struct ViewComparison<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
 }
 
 extension LongLivedRead.Step {
-    /// The changes of a view. The time depends on the number of changes.
+    /// Returns the changes of a view in this step. The time depends on the number of changes.
     public func changes<Entity, Group>(of view: View<Entity, Group>) throws -> ViewChanges<Entity, Group> {
         try view.changes(from: before, to: after)
     }

@@ -5,7 +5,7 @@
 public import FoundationEssentials
 import HornbeamKeys
 
-/// The entities of one group of a view, in order. A value without a context, until it is asked.
+/// The entities of one group of a view, in order. It is a value without a context; its methods read it in one.
 public struct ViewGroup<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: Sendable {
     let view: View<Entity, Group>
     public let group: Group
@@ -19,17 +19,17 @@ public struct ViewGroup<Entity: EntityModelProtocol, Group: IndexKey & Hashable>
         }
     }
 
-    /// How many entities the group has. O(log n).
+    /// Returns the number of entities of the group. O(log n).
     public func count(in context: Context) throws -> Int { try scan(context) { $1.count } }
 
     // MARK: By position
 
-    /// The id of the entity at an index. O(log n); the entity isn't looked at.
+    /// Returns the id of the entity at an index, or nil if there is none. O(log n). Doesn't read the entity.
     public func id(at index: Int, in context: Context) throws -> Entity.ID? {
         try scan(context) { scan, places in try scan.ids(places.part(index..<index.successor)).first }
     }
 
-    /// The entity at an index. O(log n).
+    /// Returns the entity at an index, or nil if there is none. O(log n).
     public func entity(at index: Int, in context: Context) throws -> Entity? {
         try scan(context) { scan, places in try scan.entities(places.part(index..<index.successor)).first }
     }
@@ -40,20 +40,21 @@ public struct ViewGroup<Entity: EntityModelProtocol, Group: IndexKey & Hashable>
         try scan(context) { scan, places in try scan.entities(places.suffix(1)).first }
     }
 
-    /// The ids of all entities, or of those at some indexes. O(log n), plus the number of ids.
+    /// Returns the ids of all entities, or of those at some indexes. O(log n), plus the number of ids.
     public func ids(_ indexes: Range<Int> = 0..<Int.max, in context: Context) throws -> [Entity.ID] {
         try scan(context) { scan, places in try scan.ids(places.part(indexes)) }
     }
 
-    /// All entities, or those at some indexes.
+    /// Returns all entities, or those at some indexes.
     public func entities(_ indexes: Range<Int> = 0..<Int.max, in context: Context) throws -> [Entity] {
         try scan(context) { scan, places in try scan.entities(places.part(indexes)) }
     }
 
     // MARK: By the first term of the order
 
-    /// The indexes of the entities whose first term of the order is in a range. If there are none, the result is empty,
-    /// at the position where they would be. Throws `.invalid` if the first term is of another type. O(log n).
+    /// Returns the indexes of the entities whose first term of the order is in a range. If there are none, the result
+    /// is an empty range at the position where they would be. Throws `.invalid` if the first term is of another type,
+    /// and `.tooLarge` for a bound that is longer than an order can be. O(log n).
     public func indexes<Property: IndexKey & Comparable>(
         of range: Range<Property>, in context: Context
     ) throws -> Range<Int> {
@@ -137,9 +138,9 @@ public struct ViewGroup<Entity: EntityModelProtocol, Group: IndexKey & Hashable>
 
     // MARK: By comparing entities
 
-    /// The indexes of the entities for which a function returns `.orderedSame`, found by binary search. It must return
-    /// `.orderedAscending` for entities before those, `.orderedDescending` for entities after them. Reads O(log n)
-    /// entities.
+    /// Returns the indexes of the entities for which a function returns `.orderedSame`, found by binary search. The
+    /// function must return `.orderedAscending` for entities before those, `.orderedDescending` for entities after
+    /// them. Reads O(log n) entities.
     public func indexes(
         in context: Context, comparing compare: (Entity) throws -> ComparisonResult
     ) throws -> Range<Int> {

@@ -6,25 +6,27 @@
 import HornbeamKeys
 import HornbeamPages
 
-/// The identity and order of a group: its stored bytes. The type's own `==` may hold more groups equal than the view
-/// does, and doesn't hold NaN equal to itself.
+/// The identity and order of a group: its stored bytes. The type's own `==` may treat more groups as equal than the
+/// view does, and doesn't treat NaN as equal to itself.
 struct GroupIdentity: Hashable, Comparable, Sendable {
     let bytes: [UInt8]
 
-    /// A group that has no bytes is none of any view.
+    /// A group without bytes is in no view.
     init(_ group: some IndexKey) { bytes = (try? ViewKey.prefix(of: group)) ?? [] }
 
     static func < (left: Self, right: Self) -> Bool { left.bytes.lexicographicallyPrecedes(right.bytes) }
 }
 
 enum ViewKey {
-    /// Longest group, in bytes of a key: more is refused.
+    /// Maximum size of a group in a key, in bytes. Longer groups are refused.
     static let groupLimit = 400
-    /// Longest order: bytes beyond it don't count. No component is a prefix of another, so a cut order is a prefix of
-    /// longer ones only, and entities whose orders are cut to the same bytes are ordered by row id.
+    /// Maximum size of an order, in bytes. Further bytes are cut off. No component is a prefix of another, so a cut
+    /// order is a prefix of longer ones only, and entities whose orders are cut to the same bytes are ordered by row
+    /// id.
     static let orderLimit = 600
 
-    /// The bytes with which the keys of a group's entries begin.
+    /// Returns the bytes with which the keys of a group's entries begin. Throws `.tooLarge` for a group that is too
+    /// long.
     static func prefix(of group: some IndexKey) throws(HornbeamError) -> [UInt8] {
         var key = KeyWriter(capacity: 64)
         try append(group, to: &key)
@@ -40,7 +42,7 @@ enum ViewKey {
         }
     }
 
-    /// The group of an entry, and how many bytes of the key it takes; nil if the key is no view's.
+    /// Returns the group of an entry and its size in the key. Returns nil if the key isn't a view's.
     static func group<Group: IndexKey>(of key: Bytes, as _: Group.Type) -> (group: Group, size: Int)? {
         guard let emitted = MapEntryKey.emitted(key) else { return nil }
         var reader = KeyReader(emitted)
@@ -50,6 +52,6 @@ enum ViewKey {
         return (group, reader.offset)
     }
 
-    /// The whole key of an entry.
+    /// Returns the whole key of an entry.
     static func whole(_ key: [UInt8], _ row: RowID) -> [UInt8] { key + row.key + [0, 0, 0, 0] }
 }

@@ -14,7 +14,7 @@ import HornbeamTree
 ///     …
 ///     let changes = try reader.moveForward { try list.move($0) }
 ///
-/// A value: copies go their own ways.
+/// It is a value: copies are independent.
 public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: Sendable {
     private enum Selection: Sendable {
         case listed([Group])
@@ -47,24 +47,25 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     public var hidesEmptySections = false
     private let selection: Selection
     private var windows: [GroupIdentity: ViewWindow] = [:]
-    /// Groups whose windows were set since the state at hand: they begin anew.
+    /// Groups whose windows were set since the present state was taken. These windows start anew.
     private var renewed: Set<GroupIdentity> = []
     private var reversed: Set<GroupIdentity> = []
     /// All non-empty groups of the state, in the order of their identities. Kept, so that a move reads nothing of
     /// unchanged groups.
     private var groupCounts: [(identity: GroupIdentity, group: Group, count: Int)] = []
     private var sections: [Section] = []
-    /// The state that the sections are of; nil before the first.
+    /// The number of the state that the sections belong to. Nil before the first, and for a filtered view.
     private var version: UInt64?
 
-    /// These groups, in this order, even if they have no entities. Repeated groups are ignored.
+    /// Makes a mapping of these groups, in this order, even if they have no entities. Repeated groups are ignored.
     public init(_ view: View<Entity, Group>, groups: [Group]) {
         self.view = view
         var seen: Set<GroupIdentity> = []
         selection = .listed(groups.filter { seen.insert(GroupIdentity($0)).inserted })
     }
 
-    /// All non-empty groups, or those that are accepted, in the order of their values or another one.
+    /// Makes a mapping of all non-empty groups, or of those that are accepted, in the order of their values or in
+    /// another order.
     public init(
         _ view: View<Entity, Group>, sortedBy order: (@Sendable (Group, Group) -> Bool)? = nil,
         where accepts: @escaping @Sendable (Group) -> Bool = { _ in true }
@@ -73,7 +74,7 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         selection = .chosen(accepts, order: order)
     }
 
-    /// Sets the part of a group that is shown; nil, the default, is all of it. Takes effect with the next state: see
+    /// Sets the part of a group that is shown. Nil, the default, shows all of it. Takes effect with the next state: see
     /// `refresh`.
     public mutating func setWindow(_ window: ViewWindow?, of group: Group) {
         windows[GroupIdentity(group)] = window
@@ -90,17 +91,17 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     public var sectionCount: Int { sections.count }
     /// The groups of the sections, in order.
     public var groups: [Group] { sections.map(\.group) }
-    /// Rows of a section; 0 beyond the last.
+    /// Returns the number of rows of a section; 0 beyond the last one.
     public func count(ofSection section: Int) -> Int {
         sections.indices.contains(section) ? sections[section].range.count : 0
     }
-    /// Entities of the section's group, shown or not.
+    /// Returns the number of entities of the section's group, shown or not.
     public func total(ofSection section: Int) -> Int {
         sections.indices.contains(section) ? sections[section].total : 0
     }
     public var rowCount: Int { sections.reduce(0) { $0 + $1.range.count } }
 
-    /// The position of a row in the view; nil if there is no such row.
+    /// Returns the position of a row in the view, or nil if there is no such row.
     public func position(of path: ListPath) -> ViewPosition<Group>? {
         guard sections.indices.contains(path.section), let index = sections[path.section].index(path.row) else {
             return nil
@@ -108,26 +109,27 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         return ViewPosition(group: sections[path.section].group, index: index)
     }
 
-    /// The path of a position of the view; nil if it isn't shown.
+    /// Returns the path of a position of the view, or nil if it isn't shown.
     public func path(of position: ViewPosition<Group>) -> ListPath? {
         let group = GroupIdentity(position.group)
         guard let section = sections.firstIndex(where: { $0.identity == group }) else { return nil }
         return sections[section].row(position.index).map { ListPath(section, $0) }
     }
 
-    /// The path of an entity; nil if it isn't shown.
+    /// Returns the path of an entity, or nil if it isn't shown. Throws `.invalid` if the context sees another state.
     public func path(of id: Entity.ID, in context: Context) throws -> ListPath? {
         try check(context)
         return try view.position(of: id, in: context).flatMap { path(of: $0) }
     }
 
-    /// The entity of a row; nil if there is no such row. Throws `.invalid` if the context sees another state.
+    /// Returns the entity of a row, or nil if there is no such row. Throws `.invalid` if the context sees another
+    /// state.
     public func entity(at path: ListPath, in context: Context) throws -> Entity? {
         try check(context)
         return try position(of: path).flatMap { try view.entity(at: $0, in: context) }
     }
 
-    /// The entities of a section's rows.
+    /// Returns the entities of a section's rows. Throws `.invalid` if the context sees another state.
     public func entities(ofSection section: Int, in context: Context) throws -> [Entity] {
         try check(context)
         guard sections.indices.contains(section) else { return [] }
@@ -147,8 +149,8 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
 
     // MARK: - Other states
 
-    /// Takes the state of a context, after any other. Throws `.invalid` for the context of a write. If it throws,
-    /// nothing has changed.
+    /// Loads the state of a context, whatever state was loaded before. Throws `.invalid` for the context of a write. If
+    /// it throws, nothing has changed.
     public mutating func load(in context: Context) throws {
         let (number, groups) = (try context.stateNumber(), try view.sections(in: context))
         take(groups)
@@ -165,7 +167,8 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         groupCounts = counts.map { (GroupIdentity($0.group), $0.group, $0.count) }
     }
 
-    /// Moves from the state of one context, which must be that of the mapping, to that of another.
+    /// Moves from the state of one context, which must be the state of the mapping, to the state of another. Returns
+    /// the changes.
     public mutating func move(from old: Context, to new: Context) throws -> SectionChanges {
         try check(old)
         let changes = try view.changes(from: old, to: new)
@@ -177,19 +180,19 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     /// Takes the number of another state in which the view is the same.
     mutating func renumber(_ version: UInt64) { self.version = version }
 
-    /// Moves on in a step of a long-lived read.
+    /// Moves from the state before a step of a long-lived read to the state after it. Returns the changes.
     public mutating func move(_ step: LongLivedRead.Step) throws -> SectionChanges {
         try move(from: step.before, to: step.after)
     }
 
-    /// Takes the state of a filtered view: the mapping is of that from now on, and its rows are to be asked for there.
+    /// Loads the state of a filtered view. From now on the mapping belongs to that view: read the rows from it.
     public mutating func load(_ filtered: FilteredView<Entity, Group>) {
         take(filtered.sections)
         version = nil
     }
 
-    /// Applies changes of a filtered view, from a move or another filter. The mapping must be in the filtered view's
-    /// former state.
+    /// Applies changes of a filtered view, from a move or from another filter. The mapping must be in the filtered
+    /// view's former state.
     public mutating func move(
         _ changes: ViewChanges<Entity, Group>, to filtered: FilteredView<Entity, Group>
     ) -> SectionChanges {
@@ -199,14 +202,14 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         return transition(changes)
     }
 
-    /// Applies other windows and directions, in the same state. If a section's direction changes, all of its rows are
-    /// deleted and inserted.
+    /// Applies windows and directions that were set, in the same state. Returns the changes. If a section's direction
+    /// changes, all of its rows are deleted and inserted. Throws `.invalid` if the context sees another state.
     public mutating func refresh(in context: Context) throws -> SectionChanges {
         try check(context)
         return transition(ViewChanges())
     }
 
-    /// The first index in the counts that isn't before a group.
+    /// Returns the first index in the counts that isn't before a group.
     private func place(of group: GroupIdentity) -> Int {
         var (low, high) = (0, groupCounts.count)
         while low < high {
@@ -216,7 +219,7 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         return low
     }
 
-    /// Brings the counts along.
+    /// Updates the counts of groups.
     private mutating func count(_ changes: ViewChanges<Entity, Group>) {
         var deltas: [GroupIdentity: (group: Group, change: Int)] = [:]
         func add(_ group: Group, _ change: Int) { deltas[GroupIdentity(group), default: (group, 0)].change += change }
@@ -257,7 +260,7 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     }
 
     private mutating func transition(_ changes: ViewChanges<Entity, Group>) -> SectionChanges {
-        // Whose identities differ.
+        // No two sections have the same identity.
         let former = Dictionary(sections.enumerated().map { ($1.identity, (number: $0, section: $1)) }) { first, _ in
             first
         }
@@ -332,7 +335,7 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         return result
     }
 
-    /// Entities that stay where they are in the group, and that a window's edge has passed.
+    /// Adds the entities that stay where they are in the group, but that a window's edge has passed.
     private static func addEdges(_ group: MappedGroup, _ new: Section, _ result: inout SectionChanges) {
         let change = group.change
         let before =

@@ -11,7 +11,7 @@ public struct ViewOrder<Entity: EntityModelProtocol>: Sendable {
     let isDescending: Bool
     /// Its description in the file.
     let label: String
-    /// Why it can't be used; nil if it can.
+    /// The reason why it can't be used. Nil if it can.
     let flaw: String?
     private let collator: Collator?
     private let value: @Sendable (Entity) throws -> Value
@@ -39,26 +39,26 @@ public struct ViewOrder<Entity: EntityModelProtocol>: Sendable {
         self.flaw = flaw
     }
 
-    /// Ascending order by a property, or by the result of a function, which must always be the same for the same
-    /// entity.
+    /// Ascending order by a property, or by the result of a function. A function must always return the same value for
+    /// the same entity.
     public static func ascending(_ value: @escaping @Sendable (Entity) throws -> some IndexKey) -> Self {
         Self(value, isDescending: false)
     }
 
-    /// Descending order.
+    /// Descending order by a property, or by the result of a function.
     public static func descending(_ value: @escaping @Sendable (Entity) throws -> some IndexKey) -> Self {
         Self(value, isDescending: true)
     }
 
-    /// Ascending order of texts by a collation: `.ascending(\.title, collation: .unicode)`. Other versions of the
-    /// collation's tables give other orders: the view is rebuilt then.
+    /// Ascending order of texts by a collation: `.ascending(\.title, collation: .unicode)`. Another version of the
+    /// collation's tables may give another order, so the view is rebuilt then.
     public static func ascending(
         _ value: @escaping @Sendable (Entity) throws -> String, collation: TextCollation
     ) -> Self {
         Self(value, isDescending: false, collation: collation)
     }
 
-    /// The other way round.
+    /// Descending order of texts by a collation.
     public static func descending(
         _ value: @escaping @Sendable (Entity) throws -> String, collation: TextCollation
     ) -> Self {

@@ -30,12 +30,12 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
 
     func count() throws -> Int { Int(entries: try transaction.count(tree)) }
 
-    /// How many entries have keys less than this one.
+    /// Returns the number of entries with smaller keys.
     func rank(_ key: [UInt8]) throws -> Int {
         Int(entries: try transaction.count(tree, from: [], to: key))
     }
 
-    /// Places in the tree of the entries whose keys begin with these bytes.
+    /// Returns the positions in the tree of the entries whose keys begin with these bytes.
     func places(prefix: [UInt8]) throws -> Range<Int> {
         let start = try rank(prefix)
         let end = try KeyWriter.successor(ofPrefix: prefix).map { try rank($0) } ?? count()
@@ -69,7 +69,7 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
         return sections
     }
 
-    /// An entity's whole key and its group, as the view's functions give them; nil if the entity isn't in the view.
+    /// Returns an entity's whole key and its group by the view's functions, or nil if the entity isn't in the view.
     func place(of row: RowID) throws -> (key: [UInt8], group: Group)? {
         guard let reader = try store.row(row), let place = try view.definition.place(of: try Entity(row: reader)) else {
             return nil
@@ -114,7 +114,7 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
         }
     }
 
-    /// The ids of the entities at some positions, without reading their rows.
+    /// Returns the ids of the entities at some positions, without reading their rows.
     func ids(_ places: Range<Int>) throws -> [Entity.ID] {
         var ids: [Entity.ID] = []
         ids.reserveCapacity(Swift.min(places.count, Self.mostExpected))
@@ -125,7 +125,7 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
         return ids
     }
 
-    /// The id of the entity at a position; nil if there is none.
+    /// Returns the id of the entity at a position, or nil if there is none.
     func id(at position: ViewPosition<Group>) throws -> Entity.ID? {
         let places = try places(of: position.group)
         guard position.index >= 0, position.index < places.count else { return nil }
@@ -156,7 +156,7 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
         return rows
     }
 
-    /// The entities at some positions, read together.
+    /// Returns the entities at some positions, read together.
     func entities(_ places: Range<Int>) throws -> [Entity] {
         let rows = try rows(places)
         var found: [Entity] = []
@@ -168,8 +168,8 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
         return found
     }
 
-    /// The first of these positions whose entity `isBehind`, or their end. Entities for which it is true must follow
-    /// all others. Reads O(log n) entities.
+    /// Returns the first of these positions whose entity `isBehind` accepts, or their end. The accepted entities must
+    /// follow all others. Reads O(log n) entities.
     func firstPlace(_ places: Range<Int>, where isBehind: (Entity) throws -> Bool) throws -> Int {
         var low = places.lowerBound
         var high = places.upperBound
@@ -183,8 +183,7 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
 }
 
 extension Context {
-    /// The number of the state that a read sees. Throws `.invalid` for a write: it has no number yet that would
-    /// distinguish its state from the one it began with.
+    /// Returns the number of the state that a read sees. Throws `.invalid` for a write, whose state has no number yet.
     func stateNumber() throws -> UInt64 {
         try session.run { (session) throws -> UInt64 in
             let transaction = try session.core.transaction

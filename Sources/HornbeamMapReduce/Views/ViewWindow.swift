@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a group that a list shows, and its change when the group changes.
 
-/// A part of a group: a number of entities from one of its ends on, or after an offset. A negative number gives none.
+/// A part of a group: a number of entities from one of its ends, after an offset. A negative limit or offset gives
+/// none.
 public struct ViewWindow: Sendable, Hashable {
     /// An end of a group.
     public enum Edge: Sendable, Hashable {
@@ -21,19 +22,19 @@ public struct ViewWindow: Sendable, Hashable {
         self.grows = grows
     }
 
-    /// Always `limit` entities, at the same distance from that end of the group: entities that are inserted push others
+    /// A window of always `limit` entities at the same distance from an end of the group. Inserted entities push others
     /// out at the other edge of the window.
     public static func fixed(limit: Int, offset: Int = 0, from edge: Edge = .start) -> Self {
         Self(limit: limit, offset: offset, edge: edge, grows: false)
     }
 
-    /// `limit` entities at first; later the same entities, with those inserted between them, and without deleted ones.
-    /// A window that reaches an end of the group continues to reach it.
+    /// A window of `limit` entities at first; later of the same entities, with those inserted between them, and without
+    /// deleted ones. A window that reaches an end of the group continues to reach it.
     public static func growing(limit: Int, offset: Int = 0, from edge: Edge = .start) -> Self {
         Self(limit: limit, offset: offset, edge: edge, grows: true)
     }
 
-    /// The indexes that it shows at first, in a group of `count` entities.
+    /// Returns the indexes that it shows at first, in a group of `count` entities.
     func range(of count: Int) -> Range<Int> {
         switch edge {
         case .start:
@@ -45,7 +46,7 @@ public struct ViewWindow: Sendable, Hashable {
         }
     }
 
-    /// The indexes that it shows of a group that has changed.
+    /// Returns the indexes that it shows of a group that has changed.
     func range(after change: GroupChange, from old: Range<Int>) -> Range<Int> {
         guard grows else { return range(of: change.newCount) }
         let first = change.staying(before: old.lowerBound)
@@ -62,24 +63,24 @@ public struct ViewWindow: Sendable, Hashable {
 struct GroupChange {
     let oldCount: Int
     let newCount: Int
-    /// Former indexes, ascending, of entities that left or moved; and present ones, of entities that were added or
-    /// moved.
+    /// Both ascending: the former indexes of entities that left or moved, and the present indexes of entities that were
+    /// added or moved.
     let taken: [Int]
     let put: [Int]
 
-    /// How many that stay were before an index.
+    /// Returns the number of staying entities that were before an index.
     func staying(before index: Int) -> Int { index - taken.countBelow(index) }
-    /// How many that stay are before an index now.
+    /// Returns the number of staying entities that are before an index now.
     func stayingNow(before index: Int) -> Int { index - put.countBelow(index) }
 
-    /// The former index of a staying entity; the former number of entities for the number after the last.
+    /// Returns the former index of a staying entity, or the former number of entities for the number after the last.
     func oldIndex(of number: Int) -> Int { Self.index(number, taken) }
-    /// The present index of a staying entity.
+    /// Returns the present index of a staying entity, or the present number of entities for the number after the last.
     func newIndex(of number: Int) -> Int { Self.index(number, put) }
 
-    /// The number-th index that isn't one of these: as many more as there are of these before it.
+    /// Returns the `number`-th index, counted from 0, of those that aren't among `others`.
     private static func index(_ number: Int, _ others: [Int]) -> Int {
-        // others[place] - place of the indexes that are not among them precede others[place].
+        // `others[place] - place` of the indexes that aren't among the others precede `others[place]`.
         var low = 0
         var high = others.count
         while low < high {
