@@ -57,8 +57,8 @@ public struct SectionChanges: Sendable, Equatable {
     /// rows. O(n).
     /// - Parameters:
     ///   - old: the earlier list, an array of rows for each section.
-    ///   - row: returns the row at a position of the later list. Called only for `insertions`, `updates` and the rows of
-    ///     `insertedSections`.
+    ///   - row: returns the row at a position of the later list. Called only for `insertions`, `updates` and the rows
+    ///     of `insertedSections`.
     public func applied<Row>(
         to old: [[Row]], row: (_ place: ListPath) throws -> Row
     ) rethrows -> [[Row]] {
