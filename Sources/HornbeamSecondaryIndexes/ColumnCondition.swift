@@ -10,14 +10,14 @@ public indirect enum ColumnCondition: Sendable {
     case isNil(column: String)
     /// The value is one of these; `.null` stands for nil.
     case isIn(column: String, [Value])
-    /// As by Swift's `hasPrefix`.
+    /// The text begins with a prefix, as by Swift's `hasPrefix`.
     case hasPrefix(column: String, String)
     case contains(column: String, String)
     case and([ColumnCondition])
     case or([ColumnCondition])
     case not(ColumnCondition)
 
-    /// How two values are compared.
+    /// A comparison of two values.
     public enum ColumnComparison: Sendable {
         case equal, notEqual, less, lessOrEqual, greater, greaterOrEqual
     }
@@ -51,19 +51,19 @@ extension IndexColumn {
         .isIn(column: name, values.map(\.columnValue))
     }
 
-    /// Both ends included.
+    /// The value is between two values, or equal to one of them.
     public func isBetween(_ low: Property, _ high: Property) -> ColumnCondition { self >= low && self <= high }
 }
 
 extension IndexColumn where Property == String {
-    /// As by Swift's `hasPrefix`.
+    /// The text begins with a prefix, as by Swift's `hasPrefix`.
     public func hasPrefix(_ prefix: String) -> ColumnCondition { .hasPrefix(column: name, prefix) }
-    /// As by Swift's `contains`.
+    /// The text contains another text, as by Swift's `contains`.
     public func contains(_ text: String) -> ColumnCondition { .contains(column: name, text) }
 }
 
 extension ColumnCondition {
-    /// The condition as a filter of the index's table. `.tooLarge` if it is nested too deep.
+    /// Returns the condition as a filter of the index's table. Throws `.tooLarge` if it is nested too deep.
     func filter(_ table: SecondaryTable) throws(HornbeamError) -> Filter {
         guard isWithin(Filter.maximumDepth) else { throw Filter.depthError }
         return try part(table)

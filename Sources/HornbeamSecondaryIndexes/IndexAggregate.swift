@@ -3,7 +3,7 @@
 // are exact until they are rounded once.
 //
 // Statements share the sums, but not the rest: their values have individual types, and an order of their own. Here a
-// column has one type, which the result has too, and values have the order of the index's keys.
+// column has one type, which is also the type of the result, and values have the order of the index's keys.
 
 import FoundationEssentials
 import HornbeamKeys
@@ -11,20 +11,21 @@ import HornbeamPages
 
 /// An aggregate of the rows of a query or of a group, over a column given by its name.
 public enum IndexAggregate: Sendable, Hashable {
-    /// How many rows.
+    /// The number of rows.
     case count
-    /// How many have a value.
+    /// The number of rows with a value in the column.
     case countOf(String)
-    /// How many different values there are.
+    /// The number of different values in the column.
     case countDistinct(String)
     /// The sum of numbers, in their type; 0 without values. Throws `.invalid` if it doesn't fit.
     case sum(String)
     /// The average of numbers: a decimal for decimals, otherwise a double; `.null` without values.
     case average(String)
-    /// `.null` of nothing. NaN is above all numbers.
+    /// The least value; `.null` without values. NaN is above all numbers.
     case min(String)
+    /// The greatest value; `.null` without values.
     case max(String)
-    /// Texts one after the other, in the order of the query.
+    /// The texts one after the other, in the order of the query.
     case joined(String, separator: String = ",")
 
     var column: String? {
@@ -52,7 +53,7 @@ struct IndexAccumulator {
     private let kind: Kind
     private let column: Int
     private let type: ColumnType
-    /// For messages.
+    /// The column's name in error messages.
     private let name: String
     private var count = 0
     private var sum = NumberSum()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The columns of a secondary index: a name and a type each, known to the compiler or not before the program runs.
+// The columns of a secondary index. Each has a name and a type, which is known to the compiler or only at run time.
 
 /// A column of a secondary index of any type: `IndexColumn` or `UntypedColumn`.
 public protocol SecondaryColumn: Sendable {
@@ -8,7 +8,7 @@ public protocol SecondaryColumn: Sendable {
     var type: ColumnType { get }
 }
 
-/// A column whose values are of a type known to the compiler; any of them may be nil.
+/// A column whose values are of a type that the compiler knows. Any of them may be nil.
 ///
 ///     let department = IndexColumn<String>("department")
 ///     let salary = IndexColumn<Double>("salary")
@@ -24,7 +24,7 @@ public struct IndexColumn<Property: IndexKey>: SecondaryColumn {
     public var descending: IndexOrder { IndexOrder(column: name, isDescending: true) }
 }
 
-/// A column whose type a program knows not before it runs.
+/// A column whose type is known only at run time.
 public struct UntypedColumn: SecondaryColumn, Hashable {
     public let name: String
     public let type: ColumnType
@@ -43,7 +43,7 @@ extension SecondaryColumn where Self == UntypedColumn {
     public static func integer(_ name: String) -> UntypedColumn { UntypedColumn(name, .int64) }
     /// Doubles.
     public static func real(_ name: String) -> UntypedColumn { UntypedColumn(name, .double) }
-    /// Decimal numbers, which integers are too: exact, up to 38 digits.
+    /// Exact decimal numbers of up to 38 digits, integers included.
     public static func numeric(_ name: String) -> UntypedColumn { UntypedColumn(name, .decimal) }
     public static func text(_ name: String) -> UntypedColumn { UntypedColumn(name, .string) }
     public static func blob(_ name: String) -> UntypedColumn { UntypedColumn(name, .data) }
@@ -52,7 +52,7 @@ extension SecondaryColumn where Self == UntypedColumn {
     public static func uuid(_ name: String) -> UntypedColumn { UntypedColumn(name, .uuid) }
 }
 
-/// A column to sort by, and which way.
+/// A column to sort by, and the direction.
 public struct IndexOrder: Sendable, Hashable {
     let column: String
     let isDescending: Bool

@@ -2,23 +2,23 @@
 // Queries of a secondary index as text: the clauses of the query language that follow FROM. Parsed once, without an
 // index; bound to the columns of an index, and to values, when it runs.
 
-/// A query as text, prepared: `try IndexQuery("WHERE department = ? ORDER BY salary DESC")`. It may be kept, and used
-/// with any values, indexes and states; how it is answered is decided anew each time.
+/// A prepared query in text form: `try IndexQuery("WHERE department = ? ORDER BY salary DESC")`. It can be kept, and
+/// used with any values, indexes and states. The way to answer it is chosen each time it runs.
 public struct IndexQuery: Sendable {
     public let text: String
     let clauses: QueryClauses
-    /// How many values it takes.
+    /// The number of values that the query takes.
     public let parameterCount: Int
 
-    /// Parses a query. Throws `.invalid`, with the position, if the text is no query, and `.tooLarge` beyond a million
-    /// bytes. Whether an index has the columns, and can answer the query, is checked when it runs.
+    /// Parses a query. Throws `.invalid`, with the position, if the text isn't a query, and `.tooLarge` if it is longer
+    /// than a million bytes. The columns are checked when the query runs.
     public init(_ text: String) throws(HornbeamError) {
         self.text = text
         clauses = try QueryLanguage.clauses(text)
         parameterCount = try Self.parameterCount(text)
     }
 
-    /// A `?` takes the value after that of the previous one; `?2` takes the second one.
+    /// Returns the number of values. A `?` takes the value after that of the previous `?`; `?2` takes the second value.
     private static func parameterCount(_ text: String) throws(HornbeamError) -> Int {
         var lexer = StatementLexer(text)
         var (ordered, count) = (0, 0)
@@ -39,8 +39,9 @@ public struct IndexQuery: Sendable {
 }
 
 extension IndexAggregate {
-    /// `COUNT(*)`, `COUNT(x)`, `COUNT(DISTINCT x)`, `SUM(x)`, `AVG(x)`, `MIN(x)`, `MAX(x)`, `GROUP_CONCAT(x)` and
-    /// `GROUP_CONCAT(x, 'separator')`, small or in capitals.
+    /// Parses an aggregate: `COUNT(*)`, `COUNT(x)`, `COUNT(DISTINCT x)`, `SUM(x)`, `AVG(x)`, `MIN(x)`, `MAX(x)`,
+    /// `GROUP_CONCAT(x)` or `GROUP_CONCAT(x, 'separator')`, in small letters or capitals. Throws `.invalid` for any
+    /// other text.
     public init(_ text: String) throws(HornbeamError) {
         func failure(_ what: String, _ place: TextPlace = 0) -> HornbeamError {
             StatementFailure.error(what, in: text, at: place)

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // A query as text, bound to the columns of an index and to values. Three-valued logic, as in SQL, becomes two filters
-// for each condition: for the rows for which it is true, and for those for which it is false. Where a column is nil, a
-// comparison is in neither.
+// for each condition: one for the rows for which it is true, and one for the rows for which it is false. If a column is
+// nil, a comparison is neither true nor false.
 //
 // The grammar is that of statements, but binding differs. A statement takes any expression, and tests conditions that
 // no index answers row by row; a comparison of values of different types is false. A query of a secondary index is
 // answered from its columns alone, whose types are declared, so both are errors here, with the position in the text.
 
 extension SecondaryIndex {
-    /// A query as text: `try idx.query("WHERE department = ? ORDER BY salary DESC", "marketing")`.
+    /// Makes a query from text: `try idx.query("WHERE department = ? ORDER BY salary DESC", "marketing")`. Throws
+    /// `.invalid`, with the position, if the text isn't a query that the index can answer.
     /// - Parameters:
     ///   - text: the clauses that follow FROM in a statement, except HAVING.
-    ///   - arguments: for each `?` its value; an array is for `IN (?)`.
+    ///   - arguments: the value of each `?`. An array is the list of `IN (?)`.
     public func query(_ text: String, _ arguments: any ColumnValue...) throws -> SecondaryQuery<Entity> {
         try query(try IndexQuery(text), arguments)
     }
 
-    /// A query that was prepared from a text.
+    /// Makes a query from a prepared text. Throws `.invalid`, with the position, if the index can't answer it.
     public func query(_ prepared: IndexQuery, _ arguments: any ColumnValue...) throws -> SecondaryQuery<Entity> {
         try query(prepared, arguments)
     }
@@ -36,8 +37,8 @@ extension SecondaryIndex {
         return query
     }
 
-    /// An aggregate as text, of the rows that a query as text selects:
-    /// `try idx.aggregate("SUM(salary)", "WHERE department = ?", "marketing", in: context)`.
+    /// Returns an aggregate, given as text, of the rows that a query in text form selects: `try
+    /// idx.aggregate("SUM(salary)", "WHERE department = ?", "marketing", in: context)`.
     public func aggregate(
         _ function: String, _ text: String = "", _ arguments: any ColumnValue..., in context: Context
     ) throws -> Value {
@@ -47,7 +48,7 @@ extension SecondaryIndex {
 }
 
 extension SecondaryQuery {
-    /// The aggregate in a text, such as `SUM(salary)`, of each group of a query with `GROUP BY`.
+    /// Returns the aggregate in a text, such as `SUM(salary)`, of each group of a query with `GROUP BY`.
     public func groups(_ function: String, in context: Context) throws -> [IndexGroup] {
         try groups(by: groups, [try IndexAggregate(function)], in: context)
     }
@@ -129,7 +130,7 @@ struct QueryBinding {
         }
     }
 
-    /// The value of an expression that must not be a list.
+    /// Returns the value of an expression that must not be a list.
     private func single(_ expression: Expression) throws(HornbeamError) -> Value {
         let value = try value(expression)
         if case .array = value {
@@ -181,25 +182,25 @@ struct QueryBinding {
         _ expression: Expression, _ comparison: Comparison, _ operand: Expression
     ) throws(HornbeamError) -> Filters {
         let (column, value) = (try column(expression), try single(operand))
-        // Neither true nor false of anything.
+        // A comparison with null is neither true nor false.
         if value == .null { return (.none, .none) }
         return try placed(at: expression) { () throws(HornbeamError) in
             (try known(column, comparison, value), try known(column, comparison.opposite, value))
         }
     }
 
-    /// A comparison that is true only for rows with a value.
+    /// Returns a comparison that is true only for rows with a value.
     private func known(_ column: Int, _ comparison: Comparison, _ value: Value) throws(HornbeamError) -> Filter {
         let filter = try table.comparison(column, comparison, value)
         return comparison == .notEqual ? filter.and(.not(.isNull(column: column))) : filter
     }
 
-    /// The filters of a condition on a column. It is neither true nor false for rows without a value.
+    /// Returns the filters of a condition on a column. It is neither true nor false for rows without a value.
     private func among(_ column: Int, _ isTrue: Filter) -> Filters {
         (isTrue, Filter.not(isTrue).and(.not(.isNull(column: column))))
     }
 
-    /// A list that contains nil is false for no row.
+    /// Returns the filters of IN. If the list contains null, the condition is false for no row.
     private func isIn(_ expression: Expression, _ operands: [Expression]) throws(HornbeamError) -> Filters {
         let column = try column(expression)
         var values: [Value] = []
@@ -222,7 +223,8 @@ struct QueryBinding {
         return (isTrue, values.contains(.null) ? .none : isFalse)
     }
 
-    /// Patterns with `%` at their ends alone: tests for a prefix, a suffix or a part of a text.
+    /// Returns the filters of LIKE. The pattern may have `%` only at its ends: it tests a prefix, a suffix or a part of
+    /// a text.
     private func like(_ expression: Expression, _ operand: Expression) throws(HornbeamError) -> Filters {
         let column = try column(expression)
         let value = try single(operand)
@@ -247,7 +249,7 @@ struct QueryBinding {
         }
     }
 
-    /// A column is never missing.
+    /// Returns the filters of a test for null. A column is never missing.
     private func tested(_ column: Int, _ test: StateTest) -> Filters {
         let isNull = Filter.isNull(column: column)
         return switch test {
@@ -257,7 +259,7 @@ struct QueryBinding {
         }
     }
 
-    /// A column that is a condition by itself.
+    /// Returns the filters of a column that is a condition by itself.
     private func flag(_ expression: Expression) throws(HornbeamError) -> Filters {
         let column = try column(expression)
         let type = table.columns[column].type.unwrapped

@@ -15,7 +15,8 @@ public struct IndexGroup: Sendable, Hashable {
 }
 
 extension SecondaryQuery {
-    /// Several aggregates of columns by their names. The query's limit and offset choose among its rows first.
+    /// Returns aggregates, in the order of the request, of the rows within the query's limit and offset. Throws
+    /// `.invalid` for a sum that doesn't fit its column's type, and for a query with `GROUP BY`.
     public func aggregate(_ aggregates: IndexAggregate..., in context: Context) throws -> [Value] {
         try self.aggregate(aggregates, in: context)
     }
@@ -24,16 +25,16 @@ extension SecondaryQuery {
         try context.session.run { try OpenTable(self, $0).aggregate(aggregates) }
     }
 
-    /// Several aggregates of each group of rows with the same values in some columns. As in SQL, order, limit and
-    /// offset apply to the groups, and the order may use these columns alone. Without an order groups come by their
-    /// keys, nil first.
+    /// Returns aggregates of each group of rows with the same values in some columns. As in SQL, order, limit and
+    /// offset apply to the groups, and the order may use only these columns. Without an order the groups are sorted by
+    /// their keys, nil first.
     public func groups(
         by columns: [String], _ aggregates: [IndexAggregate], in context: Context
     ) throws -> [IndexGroup] {
         try context.session.run { try OpenTable(self, $0).groups(by: columns, aggregates) }
     }
 
-    /// The groups of one column.
+    /// Groups the rows by one column.
     public func grouped<Key>(by column: IndexColumn<Key>) -> SecondaryGroups<Entity, Key> {
         SecondaryGroups(query: self, column: column)
     }
@@ -42,17 +43,17 @@ extension SecondaryQuery {
         try typed(try self.aggregate([aggregate], in: context)[0])
     }
 
-    /// How many have a value in a column.
+    /// Returns the number of rows with a value in a column.
     public func count<Property>(of column: IndexColumn<Property>, in context: Context) throws -> Int {
         try value(.countOf(column.name), in: context) ?? 0
     }
 
-    /// How many different values a column has.
+    /// Returns the number of different values of a column.
     public func countDistinct<Property>(_ column: IndexColumn<Property>, in context: Context) throws -> Int {
         try value(.countDistinct(column.name), in: context) ?? 0
     }
 
-    /// 0 of nothing; `.invalid` if it doesn't fit the type.
+    /// Returns the sum of a column, 0 without values. Throws `.invalid` if it doesn't fit the type.
     public func sum<Property: SummableNumber>(_ column: IndexColumn<Property>, in context: Context) throws -> Property {
         guard let sum: Property = try value(.sum(column.name), in: context) else {
             throw HornbeamError(.invalid, "the sum of column “\(column.name)” is no \(Property.self)")
@@ -60,29 +61,30 @@ extension SecondaryQuery {
         return sum
     }
 
-    /// The mean, a `Double`, for decimals a `Decimal`. Returns nil if there are no values.
+    /// Returns the mean: a `Decimal` for decimals, otherwise a `Double`. Returns nil if there are no values.
     public func average<Property: SummableNumber>(
         _ column: IndexColumn<Property>, in context: Context
     ) throws -> Property.Average? where Property.Average: ColumnValue {
         try value(.average(column.name), in: context)
     }
 
-    /// The least value. Returns nil if there are no values.
+    /// Returns the least value, or nil if there are no values.
     public func min<Property>(_ column: IndexColumn<Property>, in context: Context) throws -> Property? {
         try value(.min(column.name), in: context)
     }
 
+    /// Returns the greatest value, or nil if there are no values.
     public func max<Property>(_ column: IndexColumn<Property>, in context: Context) throws -> Property? {
         try value(.max(column.name), in: context)
     }
 
-    /// The texts one after the other, in the order of the query.
+    /// Returns the texts one after the other, in the order of the query.
     public func joined(
         _ column: IndexColumn<String>, separator: String = ",", in context: Context
     ) throws -> String { try value(.joined(column.name, separator: separator), in: context) ?? "" }
 }
 
-/// A result as its Swift type; nil of `.null`.
+/// Returns a result as its Swift type, or nil for `.null`.
 private func typed<Result: ColumnValue>(_ value: Value) throws(HornbeamError) -> Result? {
     if value == .null { return nil }
     guard let result = value.converted(to: Result.columnType).flatMap({ Result(columnValue: $0) }) else {
@@ -160,14 +162,14 @@ extension OpenTable {
         if needs.isOrderFree, query.isWhole { query.sort = [] }
     }
 
-    /// The column whose distinct values are all that is needed.
+    /// Returns the column whose distinct values are enough for all aggregates, if there is one.
     private func distinctColumn(_ aggregates: [IndexAggregate]) throws(HornbeamError) -> Int? {
         let names = Set(aggregates.map { $0.isOfDistinct ? $0.column : nil })
         guard names.count == 1, let name = names.first ?? nil else { return nil }
         return try table.column(name)
     }
 
-    /// The query for the single row at an end of a column's order, if that gives all aggregates.
+    /// Returns the query for the single row at an end of a column's order, if that row gives all aggregates.
     private func extreme(of aggregates: [IndexAggregate], _ column: Int) -> EntityQuery? {
         let isGreatest: Bool
         switch (aggregates.count, aggregates.first) {
@@ -187,7 +189,7 @@ extension OpenTable {
         query.limit = nil
         query.offset = 0
         query.sort = []
-        // Texts are joined in the order of the groups' rows, which is that of their ids.
+        // Texts are joined in the order of the groups' rows, which is the order of their ids.
         need(states, columns, &query)
         if aggregates.allSatisfy({ $0 == .count }) { query.needs?.wantsTextOfOne = true }
         typealias Group = (key: [UInt8], keys: [Value], states: [IndexAccumulator])

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Iterates the results of a query of a secondary index: by a closure that can stop, or one by one on request. In a read
-// rows come as they are found. In a write they are collected before the first is passed on, so that the closure gets
-// the results of the beginning, whatever it changes.
+// Iterates the results of a query of a secondary index: by a closure that can stop, or one by one on request. In a
+// read, rows are passed on as they are found. In a write, all of them are collected first, so that changes by the
+// closure don't affect them.
 
 import HornbeamPages
 import HornbeamTree
 
 extension SecondaryQuery {
     /// Calls `body` with the ids, in the query's order, until it sets `stop` or throws. In a write it may change
-    /// entities: it goes through the ids as they were.
+    /// entities: all ids are collected before the first call.
     public func forEachID(in context: Context, _ body: (_ id: Entity.ID, _ stop: inout Bool) throws -> Void) throws {
         var stop = false
         if try context.session.isWritable {
@@ -24,7 +24,7 @@ extension SecondaryQuery {
         }
     }
 
-    /// Calls `body` with the columns of each row, without a look at the entities.
+    /// Calls `body` with the columns of each row. Doesn't read the entities.
     public func forEachRow(
         in context: Context, _ body: (_ row: SecondaryRow<Entity>, _ stop: inout Bool) throws -> Void
     ) throws {
@@ -63,25 +63,25 @@ extension SecondaryQuery {
         }
     }
 
-    /// The rows one by one, as they are asked for.
+    /// Returns a cursor that reads the rows one by one, on request.
     public func cursor(in context: Context) throws -> SecondaryCursor<Entity> {
         try SecondaryCursor(self, context)
     }
 }
 
-/// The rows of a query, one by one: `while let row = try cursor.next() { … }`. Belongs to the context's transaction; in
-/// a write it gives the state in which the cursor was made.
+/// The rows of a query, one by one: `while let row = try cursor.next() { … }`. It belongs to the context's transaction.
+/// In a write it returns the rows of the moment when it was made.
 public struct SecondaryCursor<Entity: EntityModelProtocol> {
     private let query: SecondaryQuery<Entity>
     private let context: Context
     /// Rows that were read and not returned yet, the next one last.
     private var waiting: [SecondaryRow<Entity>]
-    /// The last row that is read; nil before the first.
+    /// The position of the last row that was read. Nil before the first.
     private var position: QueryPosition?
     private var left: Int
     private var offset: Int
     private var isAtEnd = false
-    /// How many are read next time: few at first, since most don't go far.
+    /// Number of rows to read next time. Small at first, because most callers read few rows.
     private var size = 8
     private static var mostAtOnce: Int { 256 }
 
@@ -97,7 +97,7 @@ public struct SecondaryCursor<Entity: EntityModelProtocol> {
         isAtEnd = true
     }
 
-    /// The next row; nil after the last one.
+    /// Returns the next row, or nil after the last one.
     public mutating func next() throws -> SecondaryRow<Entity>? {
         if waiting.isEmpty, !isAtEnd { try read() }
         return waiting.popLast()

@@ -28,13 +28,13 @@ public struct IndexRowWriter: ~Copyable {
         }
     }
 
-    /// A column by its name. A value that the column can't hold ends the save: `.invalid`.
+    /// The value of a column by its name. If a column can't hold a value that is set, the save fails with `.invalid`.
     public subscript(name: String) -> Value {
         get { number(name).map { values[$0 - 1] } ?? .null }
         set { set(newValue, name) }
     }
 
-    /// A column's number; nil for the id's.
+    /// Returns a column's number, or nil for the id's column and for unknown names.
     private func number(_ name: String) -> Int? {
         guard let column = try? table.column(name), column > 0 else { return nil }
         return column
@@ -73,12 +73,13 @@ public struct IndexRowWriter: ~Copyable {
 /// stored properties; relations are not loaded. When it changes, so must `version`. If it throws, the save of the
 /// entity fails with the error.
 ///
-/// Each column has an order of its own, in a tree that follows the entities in their transactions. The filled values
-/// are stored beside, so that they are read without the entities. An entity takes an entry in each of these trees.
+/// Each column has an order of its own, in a tree that follows the entities in their transactions. The values are also
+/// stored together, so that they are read without the entities. An entity takes an entry in each of these trees.
 public struct SecondaryIndex<Entity: EntityModelProtocol>: RegisteredIndex {
     public let registration: IndexRegistration
     let table: SecondaryTable
 
+    /// Makes an index. The database builds it when it is registered.
     /// - Parameters:
     ///   - name: the name of the index, 1 to 200 bytes. No other registered index of the database may have it.
     ///   - version: must change when `fill` does.
@@ -107,9 +108,10 @@ public struct SecondaryIndex<Entity: EntityModelProtocol>: RegisteredIndex {
         }
     }
 
-    /// All entities of the index, in the order of their row ids; to be narrowed.
+    /// Returns a query for all entities of the index, in the order of their row ids. Its methods narrow it.
     public func query() -> SecondaryQuery<Entity> { SecondaryQuery(index: self) }
 
-    /// The rows for which a condition holds: `idx.query(department == "marketing" && salary >= 100_000)`.
+    /// Returns a query for the rows for which a condition holds: `idx.query(department == "marketing" && salary >=
+    /// 100_000)`.
     public func query(_ condition: ColumnCondition) -> SecondaryQuery<Entity> { query().filter(condition) }
 }

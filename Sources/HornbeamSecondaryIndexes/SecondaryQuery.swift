@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries of a secondary index: values without a context, planned anew each time that they are answered.
+// Queries of a secondary index. They are values without a context, and are planned anew each time they run.
 
 import HornbeamPages
 import HornbeamTree
@@ -7,7 +7,7 @@ import HornbeamTree
 /// The row of one entity in a secondary index.
 public struct SecondaryRow<Entity: EntityModelProtocol>: Sendable {
     public let id: Entity.ID
-    /// Without the id.
+    /// The values of the columns after the id.
     private let values: [Value]
     private let table: SecondaryTable
 
@@ -22,8 +22,8 @@ public struct SecondaryRow<Entity: EntityModelProtocol>: Sendable {
         values = try (1..<table.columns.count).map { try row.value($0) }
     }
 
-    /// Returns the value of the column of this one's name. Returns nil if the index has no such column, or the value is
-    /// not of this one's type.
+    /// Returns the value of the index's column with this column's name. Returns nil if the index has no such column, or
+    /// if the value isn't of this column's type.
     public subscript<Property>(column: IndexColumn<Property>) -> Property? {
         self[column.name].flatMap { Property(columnValue: $0) }
     }
@@ -35,7 +35,7 @@ public struct SecondaryRow<Entity: EntityModelProtocol>: Sendable {
     }
 }
 
-/// A query of a secondary index. A value without a context, until it is answered; it is planned then, by the counts of
+/// A query of a secondary index. It is a value without a context. It is planned each time it runs, by the counts of
 /// that state.
 public struct SecondaryQuery<Entity: EntityModelProtocol>: Sendable {
     let index: SecondaryIndex<Entity>
@@ -44,7 +44,7 @@ public struct SecondaryQuery<Entity: EntityModelProtocol>: Sendable {
     var filters: [Filter] = []
     /// The columns whose distinct combinations are requested.
     var groups: [String] = []
-    /// The only entities that are asked for; nil for all.
+    /// The ids of the requested entities. Nil for all.
     var ids: [Value]?
     var order: [IndexOrder] = []
     var limit: Int?
@@ -62,20 +62,22 @@ public struct SecondaryQuery<Entity: EntityModelProtocol>: Sendable {
 
     // MARK: Rows
 
-    /// Only rows for which the condition holds, too.
+    /// Keeps only rows for which the condition holds, in addition to earlier conditions.
     public func filter(_ condition: ColumnCondition) -> Self { with { $0.conditions.append(condition) } }
-    /// Only rows of these entities, which are looked up one by one. The last list counts.
+    /// Keeps only rows of these entities, which are looked up one by one. Replaces an earlier list.
     public func ids(_ ids: [Entity.ID]) -> Self { with { $0.ids = ids.map(\.columnValue) } }
-    /// In this order, and where it leaves rows equal, in that of their row ids. Without one, in that of the row ids.
+    /// Sorts the rows in this order, and by row id where it leaves them equal. Without an order they are sorted by row
+    /// id.
     public func sorted(by order: IndexOrder...) -> Self { with { $0.order = order } }
-    /// At most `limit` rows; nil for all. None if it is negative.
+    /// Limits the result to `limit` rows. Nil means all; a negative limit gives none.
     public func limit(_ limit: Int?) -> Self { with { $0.limit = limit.map { Swift.max(0, $0) } } }
-    /// Skips the first `offset` rows. Gives none if it is negative.
+    /// Skips the first `offset` rows. A negative offset gives none.
     public func offset(_ offset: Int) -> Self { with { $0.offset = offset < 0 ? .max : offset } }
 
     // MARK: Answers
 
-    /// The ids, without a look at the entities.
+    /// Returns the ids. Doesn't read the entities. Like all reads of an index, it throws `.indexNotReady` if the index
+    /// isn't registered or is still being built.
     public func ids(in context: Context) throws -> [Entity.ID] {
         try context.session.run { session in
             let table = try OpenTable(self, session)
@@ -83,14 +85,14 @@ public struct SecondaryQuery<Entity: EntityModelProtocol>: Sendable {
         }
     }
 
-    /// The entities.
+    /// Returns the entities.
     public func resolve(in context: Context) throws -> [Entity] {
         try context.session.run { session in
             try session.entities(atDistinct: try OpenTable(self, session).rowIDs())
         }
     }
 
-    /// The rows in the index, without reading the entities.
+    /// Returns the rows in the index. Doesn't read the entities.
     public func rows(in context: Context) throws -> [SecondaryRow<Entity>] {
         try context.session.run { session in
             var rows: [SecondaryRow<Entity>] = []
@@ -103,20 +105,20 @@ public struct SecondaryQuery<Entity: EntityModelProtocol>: Sendable {
         }
     }
 
-    /// The first entity; nil if there is none.
+    /// Returns the first entity, or nil if there is none.
     public func first(in context: Context) throws -> Entity? { try first.resolve(in: context).first }
-    /// Its id.
+    /// Returns the id of the first entity, or nil if there is none.
     public func firstID(in context: Context) throws -> Entity.ID? { try first.ids(in: context).first }
 
     private var first: Self { limit(Swift.min(limit ?? 1, 1)) }
 
-    /// How many there are. By the counts of trees, without a look at a row, where one range of a column or none at all
-    /// says which.
+    /// Returns the number of rows. Uses the counts of trees, without reading rows, if the query is for all rows or for
+    /// one range of a column.
     public func count(in context: Context) throws -> Int {
         try context.session.run { try OpenTable(self, $0).count() }
     }
 
-    /// How the query would be answered.
+    /// Returns the plan by which the query would be answered.
     public func explain(in context: Context) throws -> Plan {
         try context.session.run { session in
             let table = try OpenTable(self, session)
@@ -132,7 +134,7 @@ struct OpenTable<Entity: EntityModelProtocol> {
     let table: SecondaryTable
     let wanted: SecondaryQuery<Entity>
 
-    /// `.indexNotReady` unless the transaction's state has the index, whole and of this version.
+    /// Throws `.indexNotReady` unless the transaction's state has the whole index in this version.
     /// - Parameter mayStop: whether the caller may stop before the last row.
     init(_ wanted: SecondaryQuery<Entity>, _ session: TypedTransaction, mayStop: Bool = false) throws {
         self.wanted = wanted
@@ -154,7 +156,7 @@ struct OpenTable<Entity: EntityModelProtocol> {
         var sort = try wanted.order.map {
             SortTerm.column(try table.column($0.column), descending: $0.isDescending)
         }
-        // A list would give its own order.
+        // A list of ids would give an order of its own.
         if wanted.ids != nil, sort.isEmpty { sort = [.column(0)] }
         var query = EntityQuery(
             type: type, filter: Filter.conjunction(parts), sort: sort, limit: wanted.limit, offset: wanted.offset)

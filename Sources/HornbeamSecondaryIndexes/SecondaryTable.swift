@@ -22,7 +22,7 @@ final class SecondaryTable: Sendable {
     let columns: [ColumnDescription]
     let orders: [Order]
     let layout: RowLayout
-    /// The reason why there can't be such a table; nil if there can.
+    /// The reason why the table is invalid. Nil if it is valid.
     let flaw: String?
     private let numbers: [String: Int]
     /// The table that `store` made last.
@@ -35,7 +35,7 @@ final class SecondaryTable: Sendable {
         let table: EntityType
     }
 
-    /// The name of the column of the id: none of the program's is called so.
+    /// The name of the id's column. No column of a program can have it.
     static let idName = "rowid"
 
     /// - Parameter compound: names of columns, for orders by several.
@@ -98,7 +98,7 @@ final class SecondaryTable: Sendable {
         ]
     }
 
-    /// The number of a column; an error that names the index if there is none.
+    /// Returns the number of a column. Throws `.invalid` if there is none.
     func column(_ name: String) throws(HornbeamError) -> Int {
         guard let column = numbers[name] else {
             let known = columns.dropFirst().map(\.name).joined(separator: ", ")
@@ -107,7 +107,7 @@ final class SecondaryTable: Sendable {
         return column
     }
 
-    /// A value in the form of a column. Throws an error with the column's type if it doesn't fit.
+    /// Returns a value in the form of a column. Throws `.invalid` if it doesn't fit.
     func converted(_ value: Value, for column: Int) throws(HornbeamError) -> Value {
         let type = columns[column].type
         if let converted = value.converted(to: type) { return converted }
@@ -120,7 +120,7 @@ final class SecondaryTable: Sendable {
 
     // MARK: Entries
 
-    /// The entries of an entity's row: the row under no key but its number of tree, and for each order its key.
+    /// Returns the entries of an entity: the row, for the first tree, and a key for the tree of each order.
     func entries(id: Value, _ values: [Value]) throws -> [IndexEntry] {
         var writer = RowWriter(layout: layout)
         writer.set(id, 0)
@@ -146,7 +146,7 @@ final class SecondaryTable: Sendable {
 
     // MARK: Reading
 
-    /// The table in a transaction, as the planner takes it.
+    /// Returns the table in a transaction, in the form that the planner takes.
     func store(_ trees: IndexTrees, of type: EntityType, _ core: StoreTransaction) throws -> EntityStore {
         if let made = lastMade.withLock({ $0 }), made.entities === type, made.trees == trees {
             return EntityStore(type: made.table, core: core, isTable: true)
@@ -177,7 +177,7 @@ final class SecondaryTable: Sendable {
 
     // MARK: Conditions
 
-    /// A comparison, also with a number that the column can't hold.
+    /// Returns the filter of a comparison, also with a number that the column can't hold.
     func comparison(
         _ column: Int, _ comparison: Comparison, _ value: Value
     ) throws(HornbeamError) -> Filter {
@@ -187,7 +187,7 @@ final class SecondaryTable: Sendable {
         return .compare(column: column, comparison, try converted(value, for: column))
     }
 
-    /// The column has one of these values. Numbers that it can't hold match nothing.
+    /// Returns the filter for rows whose column has one of these values. Numbers that it can't hold match nothing.
     func within(_ column: Int, _ values: [Value]) throws(HornbeamError) -> Filter {
         var literals: [Value] = []
         for value in values {
