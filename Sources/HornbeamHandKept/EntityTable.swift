@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entities of one type as a table of a transaction: verbs that say whether the entity must be there already, or
-// must not.
+// The entities of one type as a table in a transaction. Its methods say whether an entity must already be stored.
 
 import HornbeamTree
 
-/// The stored entities of a type in a transaction. All verbs run the entity's hooks, and keep indexes and relations, as
-/// `save` and `delete` do. Each does all that it says or, if it throws, nothing, and the write can go on either way.
+/// The stored entities of a type in a transaction. All methods run the entity's hooks, and maintain indexes and
+/// relations, like `save` and `delete`. A method that throws has changed nothing, and the write can continue.
 public struct EntityTable<Entity: EntityModelProtocol> {
     private let context: Context
 
@@ -26,24 +25,26 @@ public struct EntityTable<Entity: EntityModelProtocol> {
         get throws { try count == 0 }
     }
 
-    /// In the order of their row ids, as all of these.
+    /// The ids of all entities, in the order of their row ids.
     public var allIDs: [Entity.ID] {
         get throws { try context.ids(Entity.self) }
     }
 
+    /// Returns all entities, in the order of their row ids.
     public func all() throws -> [Entity] { try context.all() }
 
+    /// Returns the entity with this id, or nil if it isn't stored.
     public func find(by id: Entity.ID) throws -> Entity? { try context.find(id) }
 
-    /// The stored entities in the order of the ids; an entity whose id is repeated comes several times.
+    /// Returns the stored entities in the order of the ids. An entity whose id is repeated comes several times.
     public func find(in ids: some Sequence<Entity.ID>) throws -> [Entity] {
         try context.findAllExisting(Array(ids))
     }
 
-    /// The entities of a list, in its order.
+    /// Returns the entities of a list, in its order.
     public func find(in list: OrderedIDs<Entity>) throws -> [Entity] { try list.entities() }
 
-    /// The entities of a set, in the order of its ids.
+    /// Returns the entities of a set, in the order of its ids.
     public func find(in set: IDSet<Entity>) throws -> [Entity] { try set.entities() }
 
     private func isStored(_ id: Entity.ID) throws -> Bool {
@@ -52,7 +53,7 @@ public struct EntityTable<Entity: EntityModelProtocol> {
 
     // MARK: Changing
 
-    /// Saves an entity that must not be there yet: `.alreadyStored` if it is.
+    /// Saves an entity that must not be stored yet. Throws `.alreadyStored` if it is.
     public func insert(_ entity: Entity) throws {
         try change { context in
             guard try !isStored(entity.id) else {
@@ -65,21 +66,21 @@ public struct EntityTable<Entity: EntityModelProtocol> {
         }
     }
 
-    /// Inserts several entities: all, or none if one is stored already.
+    /// Inserts several entities. Throws `.alreadyStored`, and inserts none, if one is stored already.
     public func insert(contentsOf entities: some Sequence<Entity>) throws {
         try change { _ in for entity in entities { try insert(entity) } }
     }
 
-    /// Saves an entity, whether it is there or not.
+    /// Saves an entity, whether it is stored already or not.
     public func upsert(_ entity: Entity) throws { try change { context in try entity.save(to: &context) } }
 
-    /// Saves several entities: all, or none. Their unique keys count as they are in the end.
+    /// Saves several entities: all or none. Their unique keys count as they are after all saves.
     public func upsert(contentsOf entities: some Sequence<Entity>) throws {
         try change { context in try context.saveAll(Array(entities)) }
     }
 
-    /// Changes a stored entity: `.notStored` if there is none. Relations that `change` doesn't set stay as they are.
-    /// `.identityChanged` if it gives the entity another id.
+    /// Changes a stored entity. Relations that `change` doesn't set stay as they are. Throws `.notStored` if the entity
+    /// isn't stored, and `.identityChanged` if `change` gives it another id.
     /// - Returns: the entity as it is now.
     @discardableResult
     public func update(_ id: Entity.ID, _ change: (inout Entity) throws -> Void) throws -> Entity {
@@ -91,7 +92,8 @@ public struct EntityTable<Entity: EntityModelProtocol> {
         return entity
     }
 
-    /// Updates an entity if it is stored. Returns nil if it isn't.
+    /// Changes an entity if it is stored. Returns nil if it isn't. Throws `.identityChanged` if `change` gives it
+    /// another id.
     @discardableResult
     public func updateIfExists(_ id: Entity.ID, _ change: (inout Entity) throws -> Void) throws -> Entity? {
         try self.change { context in
@@ -104,7 +106,7 @@ public struct EntityTable<Entity: EntityModelProtocol> {
         }
     }
 
-    /// Deletes the entity with this id, by its delete rules; whether there was one.
+    /// Deletes the entity with this id, by its delete rules. Returns whether there was one.
     @discardableResult
     public func delete(_ id: Entity.ID) throws -> Bool {
         try change { context in try Entity.query(id).delete(from: &context) }
@@ -113,13 +115,13 @@ public struct EntityTable<Entity: EntityModelProtocol> {
     @discardableResult
     public func delete(_ entity: Entity) throws -> Bool { try delete(entity.id) }
 
-    /// Deletes the entities with these ids, as one deletion; how many there were.
+    /// Deletes the entities with these ids, as one deletion. Returns the number of deleted entities.
     @discardableResult
     public func delete(_ ids: some Sequence<Entity.ID>) throws -> Int {
         try change { context in try Entity.query(Array(ids)).delete(from: &context) }
     }
 
-    /// Deletes all of them; how many there were.
+    /// Deletes all entities of the type. Returns the number of deleted entities.
     @discardableResult
     public func deleteAll() throws -> Int {
         try change { context in try Entity.query().delete(from: &context) }
@@ -127,6 +129,6 @@ public struct EntityTable<Entity: EntityModelProtocol> {
 }
 
 extension Context {
-    /// The entities of a type: `context.table(Book.self).find(by: id)`.
+    /// Returns the entities of a type as a table: `context.table(Book.self).find(by: id)`.
     public func table<Entity: EntityModelProtocol>(_: Entity.Type) -> EntityTable<Entity> { EntityTable(self) }
 }

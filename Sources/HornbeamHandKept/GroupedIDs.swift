@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The content of a grouped index: a list of ids for each group. A group is there as long as its list has an id.
+// The content of a grouped index: a list of ids for each group. A group exists as long as its list has an id.
 
 import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
 
-/// Lists of ids in a transaction, by groups: other entities, or keys. See `OrderedIDs` for the operations on each list.
+/// Lists of ids in a transaction, grouped by other entities or by keys. See `OrderedIDs` for the operations on each
+/// list.
 public struct GroupedIDs<Group: Sendable, Entity: EntityModelProtocol> {
     private let context: Context
     private let access: KeptAccess<Entity>
@@ -28,7 +29,7 @@ public struct GroupedIDs<Group: Sendable, Entity: EntityModelProtocol> {
         get throws { try count == 0 }
     }
 
-    /// The groups that have an id: in the order of their keys, or of the rows of their entities. O(log n) for each.
+    /// Returns the groups that have an id, in the order of their keys or of their entities' rows. O(log n) for each.
     public func groups() throws -> [Group] {
         var groups: [Group] = []
         try access.read { session in
@@ -39,7 +40,7 @@ public struct GroupedIDs<Group: Sendable, Entity: EntityModelProtocol> {
         return groups
     }
 
-    /// How many groups have an id. O(log n) for each of them.
+    /// Returns the number of groups that have an id. O(log n) for each of them.
     public func groupCount() throws -> Int {
         var count = 0
         try access.read { _ in try forEachSection { _ in count += 1 } }
@@ -57,7 +58,7 @@ public struct GroupedIDs<Group: Sendable, Entity: EntityModelProtocol> {
         }
     }
 
-    /// The list of a group, which may be empty.
+    /// Returns the list of a group, which may be empty.
     public func orderedID(in group: Group) throws -> OrderedIDs<Entity> {
         try access.read { session in
             guard let section = try coding.section(group, trees, session) else {
@@ -72,7 +73,7 @@ public struct GroupedIDs<Group: Sendable, Entity: EntityModelProtocol> {
         get throws { try orderedID(in: group) }
     }
 
-    /// Changes the list of a group. `.notStored` if the group's entity isn't stored.
+    /// Changes the list of a group. Throws `.notStored` if the list changes and the group's entity isn't stored.
     @discardableResult
     public func update<Result>(
         in group: Group, _ change: (OrderedIDs<Entity>) throws -> Result
@@ -80,14 +81,14 @@ public struct GroupedIDs<Group: Sendable, Entity: EntityModelProtocol> {
         try change(try orderedID(in: group))
     }
 
-    /// Takes all ids out of a group, which then is none any more.
+    /// Removes all ids of a group. Then the group no longer exists.
     public func removeGroup(_ group: Group) throws { try orderedID(in: group).removeAll() }
 
     public func removeAll() throws {
         try access.change { _ in try trees.removeAll() }
     }
 
-    /// The groups that an id is in, in their order. O(log n) for each entry of the id.
+    /// Returns the groups that an id is in, in their order. O(log n) for each entry of the id.
     public func groups(of id: Entity.ID) throws -> [Group] {
         var groups: [Group] = []
         try access.read { session in
@@ -114,7 +115,8 @@ public struct GroupedIDs<Group: Sendable, Entity: EntityModelProtocol> {
         }
     }
 
-    /// Has an id in this group alone, at the end of its list if it isn't in it yet.
+    /// Removes an id from all other groups, and appends it to the list of this group unless it is already there. Throws
+    /// `.notStored` if its entity or the group's entity isn't stored.
     public func move(_ id: Entity.ID, to group: Group) throws {
         try access.change { session in
             let target = try orderedID(in: group)
@@ -131,7 +133,7 @@ public struct GroupedIDs<Group: Sendable, Entity: EntityModelProtocol> {
         }
     }
 
-    /// The entities of a group, in the order of its list.
+    /// Returns the entities of a group, in the order of its list.
     public func entities(in group: Group) throws -> [Entity] { try orderedID(in: group).entities() }
 }
 
@@ -166,7 +168,7 @@ struct EntityGroupCoding<Entity: EntityModelProtocol>: GroupCoding {
     }
 }
 
-/// Groups that are keys.
+/// Codes groups that are keys by the keys' bytes.
 struct KeyGroupCoding<Key: IndexKey>: GroupCoding {
     func section(_ group: Key, _ trees: KeptTrees, _ session: TypedTransaction) throws -> [UInt8]? {
         try KeptKey.bytes(group, trees)

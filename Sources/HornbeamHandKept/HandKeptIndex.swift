@@ -17,8 +17,8 @@ public protocol HandKeptIndex: Sendable {
     associatedtype Content
 
     var declaration: HandKeptDeclaration { get }
-    /// The index as the context's transaction has it. `.indexNotReady` if the state at hand lacks it, `.indexMismatch`
-    /// if its name is that of another.
+    /// Returns the content of the index in the context's transaction. Throws `.indexNotReady` if that state doesn't
+    /// have the index, and `.indexMismatch` if another index has its name.
     func content(in context: Context) throws -> Content
 }
 
@@ -27,8 +27,8 @@ extension HandKeptIndex {
     public var name: String { declaration.stored.name }
 }
 
-/// The hand-kept indexes of a program: a struct whose properties they are. Name it when the database is opened, and
-/// reach them through `Context.indexes(of:)`.
+/// The hand-kept indexes of a program: a struct that has them as properties. Name it when the database is opened, and
+/// use the indexes through `Context.indexes(of:)`.
 ///
 /// ```swift
 /// struct LibraryIndexes: IndexesType {
@@ -37,7 +37,7 @@ extension HandKeptIndex {
 /// }
 /// ```
 public protocol IndexesType: Sendable {
-    /// Gives the same each time: `Context.indexes(of:)` calls it once in a program.
+    /// Must always make the same indexes: `Context.indexes(of:)` calls it once in a program.
     init()
 }
 
@@ -51,7 +51,7 @@ extension IndexesType {
 /// A hand-kept index in the form that a database stores.
 public struct HandKeptDeclaration: Sendable {
     let stored: StoredIndex
-    /// As the catalogue has it.
+    /// The index's record in the catalogue.
     let record: [UInt8]
     let models: [any EntityModelProtocol.Type]
 
@@ -67,7 +67,7 @@ public struct HandKeptDeclaration: Sendable {
         models = [entity] + (groups.map { [$0] } ?? [])
     }
 
-    /// `.invalid` if no database can have it.
+    /// Throws `.invalid` if no database can have the index.
     func check() throws(HornbeamError) {
         try IndexRegistration.check(name: stored.name)
         guard let key = stored.record.settings[HandKeptKind.keySetting] else { return }
@@ -96,7 +96,8 @@ public struct OrderedIDIndex<Entity: EntityModelProtocol>: HandKeptIndex {
     }
 }
 
-/// A list of ids for each of some other entities: the books of an author. When the author is deleted, the list goes.
+/// A list of ids for each of some other entities: the books of an author. The list is removed when the author is
+/// deleted.
 public struct GroupByEntityIndex<Group: EntityModelProtocol, Entity: EntityModelProtocol>: HandKeptIndex {
     public let declaration: HandKeptDeclaration
 
@@ -110,7 +111,7 @@ public struct GroupByEntityIndex<Group: EntityModelProtocol, Entity: EntityModel
 }
 
 /// A list of ids for each of some keys: the books of a genre. Keys have the types of index keys, and are compared as in
-/// indexes; nil is a key too, if the type has it.
+/// indexes. If the type is optional, nil is a key, too.
 public struct GroupByKeyIndex<Key: IndexKey, Entity: EntityModelProtocol>: HandKeptIndex {
     public let declaration: HandKeptDeclaration
 
@@ -193,8 +194,9 @@ extension Context {
         get throws { try index.content(in: self) }
     }
 
-    /// A hand-kept index by a property: `try context.indexes(of: LibraryIndexes.self).allBooks.append(book.id)`.
-    /// A program has `context.indexes.allBooks` with
+    /// Returns the hand-kept indexes that a type declares:
+    /// `try context.indexes(of: LibraryIndexes.self).allBooks.append(book.id)`. A program can use
+    /// `context.indexes.allBooks` if it declares
     ///
     /// ```swift
     /// extension Context {

@@ -3,7 +3,7 @@
 
 import HornbeamTree
 
-/// Ids in a transaction by keys, one for each. An id may be there for several keys.
+/// Ids in a transaction, one for each key. Several keys may lead to the same id.
 public struct HashedIDs<Key: IndexKey, Entity: EntityModelProtocol> {
     private let access: KeptAccess<Entity>
     private let trees: KeptTrees
@@ -13,7 +13,7 @@ public struct HashedIDs<Key: IndexKey, Entity: EntityModelProtocol> {
         self.trees = trees
     }
 
-    /// How many keys there are. O(1).
+    /// The number of keys. O(1).
     public var count: Int {
         get throws { try access.read { _ in Int(entries: try trees.transaction.count(trees.entries)) } }
     }
@@ -22,7 +22,7 @@ public struct HashedIDs<Key: IndexKey, Entity: EntityModelProtocol> {
         get throws { try count == 0 }
     }
 
-    /// The id of a key. O(log n).
+    /// The id of a key. Nil if there is none. O(log n).
     public subscript(key: Key) -> Entity.ID? {
         get throws { try access.read { session in try row(key).map { try access.id($0, session) } } }
     }
@@ -33,12 +33,12 @@ public struct HashedIDs<Key: IndexKey, Entity: EntityModelProtocol> {
         return row
     }
 
-    /// The entity of a key.
+    /// Returns the entity of a key, or nil if there is none.
     public func entity(_ key: Key) throws -> Entity? {
         try access.read { session in try row(key).flatMap { try session.entity(at: $0, Entity.self) } }
     }
 
-    /// Maps the key to this id, instead of the former one. Throws `.notStored` if no such entity is stored. O(log n).
+    /// Maps a key to this id, which replaces a former one. Throws `.notStored` if no such entity is stored. O(log n).
     public func set(_ id: Entity.ID, for key: Key) throws {
         try access.change { session in
             let row = try access.storedRow(id, session)
@@ -50,7 +50,7 @@ public struct HashedIDs<Key: IndexKey, Entity: EntityModelProtocol> {
         }
     }
 
-    /// Removes a key; the id that it led to. O(log n).
+    /// Removes a key. Returns the id that it led to, or nil if there was none. O(log n).
     @discardableResult
     public func remove(_ key: Key) throws -> Entity.ID? {
         try access.change { session in
@@ -61,7 +61,7 @@ public struct HashedIDs<Key: IndexKey, Entity: EntityModelProtocol> {
         }
     }
 
-    /// The keys that lead to an id, in their order.
+    /// Returns the keys that lead to an id, in their order.
     public func keys(of id: Entity.ID) throws -> [Key] {
         try access.read { session in
             var keys: [Key] = []

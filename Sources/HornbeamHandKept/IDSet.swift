@@ -24,7 +24,7 @@ public struct IDSet<Entity: EntityModelProtocol> {
     /// The set as rows for the planner.
     var rowList: any RowList { KeptSet(trees: trees) }
 
-    /// O(1).
+    /// The number of ids. O(1).
     public var count: Int {
         get throws { try access.read { _ in Int(entries: try trees.transaction.count(trees.entries)) } }
     }
@@ -33,7 +33,7 @@ public struct IDSet<Entity: EntityModelProtocol> {
         get throws { try count == 0 }
     }
 
-    /// O(log n).
+    /// Whether the set has an id. O(log n).
     public func contains(_ id: Entity.ID) throws -> Bool {
         try access.read { session in try access.row(id, session).map { try has($0) } ?? false }
     }
@@ -51,7 +51,7 @@ public struct IDSet<Entity: EntityModelProtocol> {
         }
     }
 
-    /// Whether it was in it. O(log n).
+    /// Removes an id. Returns whether it was in the set. O(log n).
     @discardableResult
     public func remove(_ id: Entity.ID) throws -> Bool {
         try access.change { session in
@@ -60,26 +60,26 @@ public struct IDSet<Entity: EntityModelProtocol> {
         }
     }
 
-    /// Inserts these, all or, if one isn't stored, none: `.notStored`.
+    /// Inserts ids. Throws `.notStored`, and inserts none, if an entity isn't stored.
     public func formUnion(_ ids: some Sequence<Entity.ID>) throws {
         try access.change { session in
             for row in try access.rows(ids, session) where try !has(row) { try trees.put(row.key, row) }
         }
     }
 
-    /// Removes these.
+    /// Removes ids.
     public func subtract(_ ids: some Sequence<Entity.ID>) throws { for id in ids { try remove(id) } }
 
-    /// Removes all but these. Takes time by the set.
+    /// Removes all ids except these. Takes time proportional to the set.
     public func formIntersection(_ ids: some Sequence<Entity.ID>) throws {
         let kept = Set(ids)
         try forEach { id in if !kept.contains(id) { try remove(id) } }
     }
 
-    /// The ids that are in the set, or among these, or both.
+    /// Returns the ids that are in the set, or among these, or both.
     public func union(_ ids: some Sequence<Entity.ID>) throws -> Set<Entity.ID> { Set(try self.ids).union(ids) }
 
-    /// The ids that are in the set and not among these.
+    /// Returns the ids that are in the set and not among these.
     public func subtracting(_ ids: some Sequence<Entity.ID>) throws -> Set<Entity.ID> {
         Set(try self.ids).subtracting(ids)
     }
@@ -99,10 +99,10 @@ public struct IDSet<Entity: EntityModelProtocol> {
         get throws { try access.read { try access.ids(try rows(), $0) } }
     }
 
-    /// In the order of the ids.
+    /// Returns the ids, sorted by value.
     public func sorted() throws -> [Entity.ID] where Entity.ID: Comparable { try ids.sorted() }
 
-    /// In the order of `ids`.
+    /// Returns the entities, in the order of `ids`.
     public func entities() throws -> [Entity] { try access.read { try access.entities(try rows(), $0) } }
 
     func rows() throws -> [RowID] {

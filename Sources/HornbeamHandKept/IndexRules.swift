@@ -43,8 +43,8 @@ extension Database {
     }
 
     /// Puts each entity that is saved from now on into the group of the entity that `group` gives, and into no other.
-    /// The entity is in no group if `group` gives nil, or if the group's entity isn't stored when the write ends; its
-    /// next save asks again.
+    /// The entity is in no group if `group` gives nil, or if the group's entity isn't stored when the write ends. Its
+    /// next save calls `group` again.
     @discardableResult
     public func keep<Group, Entity>(
         _ index: GroupByEntityIndex<Group, Entity>, by group: @escaping @Sendable (Entity) throws -> Group.ID?
@@ -62,8 +62,8 @@ extension Database {
         }
     }
 
-    /// Maps the entity's key to it on every save from now on, and no other key; none if `key` gives nil. If several
-    /// entities have one key, the last saved one counts.
+    /// Maps the entity's key to it on every save from now on, and removes its other keys. If `key` gives nil, no key
+    /// leads to the entity. If several entities have the same key, the last saved one counts.
     @discardableResult
     public func keep<Key, Entity>(
         _ index: HashIDIndex<Key, Entity>, by key: @escaping @Sendable (Entity) throws -> Key?
@@ -77,7 +77,7 @@ extension Database {
         }
     }
 
-    /// Has each entity that is saved from now on in a set while the condition holds for it.
+    /// Keeps each entity that is saved from now on in a set while the condition holds for it.
     @discardableResult
     public func keep<Entity>(
         _ index: SetIndex<Entity>, where condition: @escaping @Sendable (Entity) throws -> Bool

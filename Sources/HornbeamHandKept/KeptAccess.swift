@@ -10,7 +10,7 @@ struct KeptAccess<Entity: EntityModelProtocol>: Sendable {
     let context: Context
     let name: String
 
-    /// Does `body` in the transaction, if it is open still.
+    /// Calls `body` in the transaction. Throws an error if the transaction is no longer open.
     func read<Result>(_ body: (TypedTransaction) throws -> Result) throws -> Result {
         try context.session.run { session in
             _ = try session.core
@@ -18,7 +18,7 @@ struct KeptAccess<Entity: EntityModelProtocol>: Sendable {
         }
     }
 
-    /// Does `body`, which changes the index, in the write transaction.
+    /// Calls `body`, which changes the index, in the write transaction.
     func change<Result>(_ body: (TypedTransaction) throws -> Result) throws -> Result {
         try context.session.change("changed", of: "index “\(name)”") { session in
             guard try session.isWritable else {
@@ -28,12 +28,12 @@ struct KeptAccess<Entity: EntityModelProtocol>: Sendable {
         }
     }
 
-    /// The row of an id; nil if no such entity is stored. Then it is in no index either.
+    /// Returns the row of an id, or nil if no such entity is stored. Then the id is in no index either.
     func row(_ id: Entity.ID, _ session: TypedTransaction) throws -> RowID? {
         try session.storedRow(of: id.columnValue, Entity.self)
     }
 
-    /// The row of an id that is to be added. Throws `.notStored` if no such entity is stored.
+    /// Returns the row of an id that is to be added. Throws `.notStored` if no such entity is stored.
     func storedRow(_ id: Entity.ID, _ session: TypedTransaction) throws -> RowID {
         guard let row = try row(id, session) else { throw HornbeamError.notStored(Entity.self, id, in: name) }
         return row

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registers hand-kept indexes. They share the catalogue with registered ones, and with it names, listing and dropping.
-// Their entries can't be made anew, so an entry that doesn't fit is an error, not a reason to build.
+// Registers hand-kept indexes. They share a catalogue with registered indexes, and so names, listing and dropping.
+// Their content can't be rebuilt, so a stored index that doesn't match its declaration is an error.
 
 import HornbeamTree
 
 extension TypedTransaction {
-    /// The trees of a hand-kept index. A context without a database makes them, as it takes in entity types.
+    /// Returns the trees of a hand-kept index. Throws `.indexNotReady` if the state doesn't have it, except in a
+    /// context without a database, which makes the trees as it adds entity types. Throws `.indexMismatch` if another
+    /// index has its name.
     func keptTrees(_ declaration: HandKeptDeclaration) throws -> KeptTrees {
         let core = try self.core
         for model in declaration.models { _ = try store(model) }
@@ -24,7 +26,7 @@ extension TypedTransaction {
         return try KeptTrees(declaration.stored, in: transaction)
     }
 
-    /// The trees of a hand-kept index that was used.
+    /// Returns the trees of a hand-kept index that was used. Throws `.indexNotReady` if the state doesn't have it.
     func keptTrees<Entity: EntityModelProtocol>(named name: String, over _: Entity.Type) throws -> KeptTrees {
         let transaction = try core.transaction
         guard let stored = try RegisteredCatalogue.read(name, in: transaction), stored.handKept != nil,
@@ -65,7 +67,7 @@ extension HandKeptDeclaration {
         return try KeptTrees(stored, in: transaction, create: true)
     }
 
-    /// Whether the file has it.
+    /// Whether the index is stored. Throws `.indexMismatch` if another index has its name.
     fileprivate func isStored(in transaction: Transaction) throws -> Bool {
         guard let other = try RegisteredCatalogue.read(stored.name, in: transaction) else { return false }
         guard other == stored else { throw mismatch(with: other) }
@@ -76,7 +78,7 @@ extension HandKeptDeclaration {
 // MARK: - Registering
 
 extension Database {
-    /// Opens a database with hand-kept indexes: as without them, then `register(handKept)`.
+    /// Opens a database and registers hand-kept indexes. Closes it again if one of them can't be registered.
     public convenience init(
         at path: String, models: any EntityModelProtocol.Type..., options: Options = Options(),
         migrations: [Migration] = [], indexes: [any RegisteredIndex] = [], handKept: some IndexesType,
@@ -97,7 +99,7 @@ extension Database {
         try registerOrClose(handKept)
     }
 
-    /// A database without a file, with hand-kept indexes.
+    /// Makes a database without a file, with hand-kept indexes.
     public static func inMemory(
         models: any EntityModelProtocol.Type..., requiresRelations: Bool = false,
         keepsDeleted: DeletedRetention = .never, indexes: [any RegisteredIndex] = [], handKept: some IndexesType
@@ -112,7 +114,7 @@ extension Database {
         do {
             try register(indexes)
         } catch {
-            // The reason to give is why an index can't be had.
+            // The error to throw is the reason why an index can't be registered.
             try? close()
             throw error
         }

@@ -14,10 +14,10 @@ struct KeptList: RowList {
     private let trees: KeptTrees
     /// The prefix of all keys of the list.
     let section: [UInt8]
-    /// The first key beyond; empty for an open end.
+    /// The first key behind the list. Empty for an open end.
     private let end: [UInt8]
 
-    /// Places are below 2 to the power of this.
+    /// Number of bits of a place.
     private static let bits = 62
     /// Distance between the places of entries that are added at an end of the list.
     private static let gap = 1 << 20
@@ -52,7 +52,7 @@ struct KeptList: RowList {
         return Int(entries: try transaction.count(trees.entries, from: section, to: end))
     }
 
-    /// Entries of the tree before the list's first.
+    /// Returns the number of entries of the tree before the list's first.
     private func start() throws -> UInt64 {
         section.isEmpty ? 0 : try transaction.count(trees.entries, from: [], to: section)
     }
@@ -93,7 +93,7 @@ struct KeptList: RowList {
         return rows
     }
 
-    /// The indices of a row, in ascending order, up to `limit` of them.
+    /// Returns the indices of a row, in ascending order, up to `limit` of them.
     func indices(of row: RowID, limit: Int = .max) throws -> [Int] {
         var found: [Int] = []
         try trees.forEachKey(of: row, in: section) { key in
@@ -119,7 +119,7 @@ struct KeptList: RowList {
         try put(rows, from: first, step: step)
     }
 
-    /// So few rows are sooner put one by one.
+    /// Maximum number of rows that are put one by one, which is faster for few rows.
     private static var fewRows: Int { 8 }
 
     /// Puts rows at places in equal steps.
@@ -144,8 +144,8 @@ struct KeptList: RowList {
         try transaction.put(places, bytes, keySize: size + 8, valueSize: 0)
     }
 
-    /// Places for `count` entries between two neighbours, which are nil at an end of the list: the first place and the
-    /// distance between them. Returns nil if there isn't enough room.
+    /// Finds places for `count` entries between two neighbours, which are nil at an end of the list. Returns the first
+    /// place and the distance between places, or nil if there isn't enough room.
     static func room(for count: Int, between left: Int?, _ right: Int?) -> (first: Int, step: Int)? {
         let (length, overflow) = count.multipliedReportingOverflow(by: gap)
         switch (left, right) {
@@ -199,7 +199,7 @@ struct KeptList: RowList {
 
     func removeAll() throws { try trees.removeAll(from: section, to: end) }
 
-    /// Removes all entries of a row; how many.
+    /// Removes all entries of a row. Returns their number.
     func removeAll(of row: RowID) throws -> Int {
         var keys: [[UInt8]] = []
         try trees.forEachKey(of: row, in: section) { key in
@@ -212,8 +212,8 @@ struct KeptList: RowList {
 }
 
 extension Transaction {
-    /// Puts ascending entries whose keys are of one size, and their values too, each starting from the position of the
-    /// one before.
+    /// Puts ascending entries, whose keys all have one size and whose values all have one size. The search for each
+    /// entry starts from the position of the one before.
     fileprivate func put(_ tree: TreeID, _ entries: [UInt8], keySize: Int, valueSize: Int) throws(StorageError) {
         try entries.withBytes { (bytes) throws(StorageError) in
             guard let start = bytes.baseAddress else { return }

@@ -3,42 +3,42 @@
 // ListedRows answers them.
 
 extension EntityModelProtocol {
-    /// The entities of a list, in its order; an entity that is listed twice comes twice.
+    /// Returns a query for the entities of a list, in its order. An entity that is listed twice comes twice.
     public static func query(in index: OrderedIDIndex<Self>) -> QueryList<Self> {
         QueryList(list: index.name) { session in try index.content(in: Context(session)).rowList }
     }
 
-    /// The entities of a group, in the order of its list.
+    /// Returns a query for the entities of a group, in the order of its list.
     public static func query<Key: IndexKey>(
         in index: GroupByKeyIndex<Key, Self>, group: Key
     ) -> QueryList<Self> {
         QueryList(list: index.name) { session in try index.content(in: Context(session))[group].rowList }
     }
 
-    /// The entities of a group, in the order of its list.
+    /// Returns a query for the entities of a group, in the order of its list.
     public static func query<Group: EntityModelProtocol>(
         in index: GroupByEntityIndex<Group, Self>, group: Group.ID
     ) -> QueryList<Self> {
         QueryList(list: index.name) { session in try index.content(in: Context(session))[group].rowList }
     }
 
-    /// The entity that a key leads to, or none.
+    /// Returns a query for the entity that a key leads to, if there is one.
     public static func query<Key: IndexKey>(in index: HashIDIndex<Key, Self>, key: Key) -> QueryList<Self> {
         QueryList(listed: index.name) { session in
             try index.content(in: Context(session)).row(key).map { [$0] } ?? []
         }
     }
 
-    /// The entities of a set, in the order of their rows.
+    /// Returns a query for the entities of a set, in the order of their rows.
     public static func query(in index: SetIndex<Self>) -> QueryList<Self> {
         QueryList(list: index.name) { session in try index.content(in: Context(session)).rowList }
     }
 }
 
 extension Context {
-    /// The entities of a list, in its order.
+    /// Returns the entities of a list, in its order.
     public func find<Entity>(in index: OrderedIDIndex<Entity>) throws -> [Entity] { try self[index].entities() }
 
-    /// The entities of a set, in the order of their rows.
+    /// Returns the entities of a set, in the order of their rows.
     public func find<Entity>(in index: SetIndex<Entity>) throws -> [Entity] { try self[index].entities() }
 }

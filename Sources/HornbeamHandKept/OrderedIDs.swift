@@ -5,11 +5,11 @@ import HornbeamTree
 
 /// A list of ids in a transaction, in an order of the program's own. An id may be in it several times.
 ///
-/// It is a view: copies of it are the same list, and it is valid as long as the transaction. O(log n) below is the time
-/// for each affected position, where n is the number of ids in the whole index.
+/// It is a view: all copies are of the same list, and are valid as long as the transaction is open. O(log n) below is
+/// the time for each affected position, where n is the number of ids in the whole index.
 public struct OrderedIDs<Entity: EntityModelProtocol> {
     private let access: KeptAccess<Entity>
-    /// The list, nil for a group that there can't be, since its entity isn't stored.
+    /// The list. Nil for a group whose entity isn't stored.
     private let list: KeptList?
     /// The error that changes of the list throw in that case.
     private let lack: HornbeamError?
@@ -63,7 +63,7 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
         get throws { try access.read { try access.ids(try rows(range), $0) } }
     }
 
-    /// All of them.
+    /// All ids, in order.
     public var ids: [Entity.ID] {
         get throws { try access.read { try access.ids(try rows(), $0) } }
     }
@@ -85,10 +85,10 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
         try access.forEach(try access.read { _ in try rows() }, body)
     }
 
-    /// The first position of an id. O(log n).
+    /// Returns the first position of an id, or nil if it isn't in the list. O(log n).
     public func firstIndex(of id: Entity.ID) throws -> Int? { try indices(of: id, limit: 1).first }
 
-    /// All positions of an id, in ascending order. O(log n) for each.
+    /// Returns all positions of an id, in ascending order. O(log n) for each.
     public func indices(of id: Entity.ID) throws -> [Int] { try indices(of: id, limit: .max) }
 
     private func indices(of id: Entity.ID, limit: Int) throws -> [Int] {
@@ -100,15 +100,15 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
 
     public func contains(_ id: Entity.ID) throws -> Bool { try firstIndex(of: id) != nil }
 
-    /// The entities at a range of positions, or all, in order. An entity that is listed twice comes twice.
+    /// Returns the entities at a range of positions, or all, in order. An entity that is listed twice comes twice.
     public func entities(_ range: Range<Int>? = nil) throws -> [Entity] {
         try access.read { try access.entities(try rows(range), $0) }
     }
 
-    /// The entities as a query, in the order of the list; an entity that is listed twice comes twice. `limit` with an
-    /// offset goes to its positions at once, `filter` reads until the limit is full or uses an index, and `sorted` uses
-    /// an index's order if that is cheaper. `resolve()` reads in this transaction; in a later one the query reads the
-    /// list as it is then.
+    /// Returns the entities as a query, in the order of the list. An entity that is listed twice comes twice. `limit`
+    /// with an offset goes to its positions at once, `filter` reads until the limit is full or uses an index, and
+    /// `sorted` uses an index's order if that is cheaper. `resolve()` reads in this transaction; in a later one the
+    /// query reads the list as it is then.
     public func query() -> QueryList<Entity> {
         let (name, section) = (access.name, list?.section)
         return QueryList(context: access.context, list: name) { session in
@@ -117,7 +117,7 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
         }
     }
 
-    /// The list as rows for the planner; empty for a group that there isn't.
+    /// The list as rows for the planner. Empty for a group whose entity isn't stored.
     var rowList: any RowList { list.map { $0 as any RowList } ?? RowArray([]) }
 
     func rows(_ range: Range<Int>? = nil) throws -> [RowID] {
