@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From asynchronous code to work that blocks its thread for long: waiting for a server.
+// Runs work that blocks its thread for long, such as waiting for a server, from asynchronous code.
 
 import Dispatch
 import HornbeamTree
@@ -7,8 +7,8 @@ import HornbeamTree
 /// Runs `body` without blocking the caller's thread. The task's cancellation sets the interruption, then calls
 /// `interrupted`.
 ///
-/// Each call has a serial queue, and so a thread, of its own: the threads of concurrent queues are as few as the
-/// processors, and are shared with all tasks of the program.
+/// Each call has a serial queue, and so a thread, of its own. Concurrent queues have only as many threads as there are
+/// processors, and share them with all tasks of the program.
 func runBlocking<Result: Sendable>(
     _ body: @escaping @Sendable (Interruption) throws -> Result,
     interrupted: @escaping @Sendable () -> Void = {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text format of COPY: a line for each row, tabs between its fields, `\N` for NULL, backslashes before what would
-// be taken for one of these.
+// The text format of COPY: a line for each row, tabs between its fields, `\N` for NULL, and a backslash before each
+// character of a field that would be read as one of these.
 
 import Hornbeam
 
@@ -10,7 +10,7 @@ struct CopyRows {
     private var isFirst = true
     private let send: ([UInt8]) throws(HornbeamError) -> Void
 
-    /// Bytes that are gathered before they are sent.
+    /// Number of bytes that are gathered before they are sent.
     private static let batch = 1 << 16
 
     init(_ send: @escaping ([UInt8]) throws(HornbeamError) -> Void) {
@@ -63,7 +63,7 @@ struct CopyRows {
 /// A row that came from the server.
 struct CopiedRow: ~Copyable {
     private var bytes: [UInt8] = []
-    /// Where each field lies in `bytes`, nil for NULL.
+    /// The range of each field in `bytes`. Nil for NULL.
     private var fields: [Range<Int>?] = []
 
     /// Calls `body` with a field's bytes, nil for NULL or a field that isn't there.

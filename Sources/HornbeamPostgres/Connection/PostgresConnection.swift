@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection to a server by libpq. Calls block their thread, but never without end: each waits for the socket in
-// slices, in which it looks whether the server has been silent for too long, or whoever asked has lost interest.
+// A connection to a server by libpq. Calls block their thread, but never forever: each waits for the socket in short
+// slices, between which it checks whether the server has been silent for too long, or the call was cancelled.
 
 private import CPostgres
 import Glibc
 import Hornbeam
 import HornbeamTree
 
-/// Belongs to one thread at a time. After an error other than a refused statement it is closed, and good for nothing.
+/// Belongs to one thread at a time. After an error other than a refused statement it is closed and can't be used again.
 final class PostgresConnection {
     private var handle: OpaquePointer?
-    /// Ends the statement that runs, when it is set.
+    /// Ends the running statement when it is set.
     var interruption: Interruption
     /// The time for which the server may be silent.
     var timeout: Duration
@@ -26,7 +26,7 @@ final class PostgresConnection {
                 return
             } catch {
                 close()
-                // If there are several hosts, the error of one that was reached says most.
+                // If there are several hosts, the error of one that was reached is the most useful.
                 if failure.code == .unreachable || error.code != .unreachable { failure = error }
                 if error.code == .cancelled { break }
             }
@@ -41,7 +41,7 @@ final class PostgresConnection {
         handle = nil
     }
 
-    /// How long a host may be silent while it lets the user in.
+    /// Maximum time for which a host may be silent while the connection is made.
     private static let patience = Duration.seconds(10)
 
     private func connect(_ settings: [(keyword: String, value: String)]) throws(HornbeamError) {
@@ -50,7 +50,7 @@ final class PostgresConnection {
         defer { for text in keywords + values { free(text) } }
         handle = PQconnectStartParams(
             keywords.map { UnsafePointer($0) } + [nil], values.map { UnsafePointer($0) } + [nil], 0)
-        // Its errors have the SQLSTATE then.
+        // Verbose errors have the SQLSTATE.
         PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
         let silence = timeout
         defer { timeout = silence }
@@ -69,7 +69,7 @@ final class PostgresConnection {
     }
 
     private var connectionError: HornbeamError {
-        // Verbose errors end with the place in the server's sources.
+        // Verbose errors end with the position in the server's sources.
         let words = message.replacing(#/; [^;]*\.c:\d+/#, with: "")
         if PQconnectionNeedsPassword(handle) == 1 {
             return HornbeamError(
@@ -82,7 +82,8 @@ final class PostgresConnection {
         return HornbeamError(HornbeamError.code(ofState: state), "the server refuses the connection: \(words)\(remedy)")
     }
 
-    /// The text of values is that of `ColumnForm`, whatever the server's settings are.
+    /// Sets the session up so that the texts of values have the form of `ColumnForm`, whatever the server's settings
+    /// are.
     private func prepare() throws(HornbeamError) {
         guard PQserverVersion(handle) >= 110_000 else {
             throw HornbeamError(.server, "the server is older than PostgreSQL 11: use a newer one")
@@ -101,8 +102,8 @@ final class PostgresConnection {
         }
     }
 
-    /// Has the server end statements, waits for locks and idle transactions of this connection by itself: it may not
-    /// hear of it when this side is gone.
+    /// Makes the server end statements, waits for locks and idle transactions of this connection by itself. It may not
+    /// notice when this side is gone.
     func setLimits() throws(HornbeamError) {
         let milliseconds = timeout.components.seconds * 1000
         try execute(
@@ -110,12 +111,12 @@ final class PostgresConnection {
                 + "SET idle_in_transaction_session_timeout = \(milliseconds * 2)")
     }
 
-    /// Whether the server has not closed the connection, as far as can be told without asking it.
+    /// Whether the connection is open, judged without sending anything to the server.
     var isAlive: Bool { PQconsumeInput(handle) == 1 && PQstatus(handle) == CONNECTION_OK }
 
     // MARK: Statements
 
-    /// Runs statements, with parameters if there are any (of one statement then), and returns the last result.
+    /// Runs statements and returns the last result. With parameters there must be a single statement.
     @discardableResult
     func execute(_ sql: String, _ parameters: [String?] = []) throws(HornbeamError) -> PostgresResult {
         try send(sql, parameters)
@@ -137,8 +138,8 @@ final class PostgresConnection {
         try flush()
     }
 
-    /// Returns the last of the results that are on their way. If one of them is an error, throws that when all have
-    /// come, so that the connection is ready for the next statement.
+    /// Receives all results of the sent statements, and returns the last one. If one of them is an error, throws it
+    /// after all have arrived, so that the connection is ready for the next statement.
     private func finish(_ sql: String) throws(HornbeamError) -> PostgresResult {
         var last: PostgresResult?
         var failure: HornbeamError?
@@ -160,7 +161,7 @@ final class PostgresConnection {
         return last
     }
 
-    /// The next result, nil if there are no more.
+    /// Returns the next result, or nil if there are no more.
     private func next() throws(HornbeamError) -> PostgresResult? {
         while PQisBusy(handle) == 1 {
             try wait(for: POLLIN)
@@ -181,7 +182,7 @@ final class PostgresConnection {
 
     // MARK: COPY
 
-    /// Sends the rows that `body` gives, by a `COPY … FROM STDIN`.
+    /// Sends the rows that `body` writes, by a `COPY … FROM STDIN`.
     func copy(into sql: String, _ body: (inout CopyRows) throws -> Void) throws {
         try send(sql, [])
         try expect(PGRES_COPY_IN, sql)
@@ -204,7 +205,7 @@ final class PostgresConnection {
         _ = try finish(sql)
     }
 
-    /// Bytes that are handed to libpq at once: what it can't send yet it takes into its memory.
+    /// Number of bytes that are passed to libpq at once. It keeps the bytes in memory that it can't send yet.
     private static let slice = 1 << 20
 
     private func put(_ bytes: [UInt8]) throws(HornbeamError) {
@@ -270,7 +271,7 @@ final class PostgresConnection {
             let left = PQflush(handle)
             if left == 0 { return }
             guard left == 1 else { throw lost() }
-            // The server may have to tell something before it takes more.
+            // The server may have to send something before it accepts more.
             try wait(for: POLLIN | POLLOUT)
             guard PQconsumeInput(handle) == 1 else { throw lost() }
         }
@@ -339,7 +340,7 @@ final class PostgresResult {
     /// Number of rows that the statement has changed.
     var affected: Int { Int(String(cString: PQcmdTuples(handle))) ?? 0 }
 
-    /// The bytes of a value, nil for NULL. They live as long as the result.
+    /// Returns the bytes of a value, or nil for NULL. They are valid as long as the result exists.
     func bytes(_ row: Int, _ column: Int) -> UnsafeRawBufferPointer? {
         guard row < count, column < width, PQgetisnull(handle, Int32(row), Int32(column)) == 0 else { return nil }
         return UnsafeRawBufferPointer(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An address taken apart into one for each host. libpq would try several hosts by itself, but a host that doesn't
-// answer only ends its turn in calls that block without hearing of a cancellation.
+// An address split into one for each host. libpq can try several hosts by itself, but it gives up a silent host only in
+// blocking calls, which can't be cancelled.
 
 private import CPostgres
 import Hornbeam
@@ -10,7 +10,7 @@ struct ServerAddress {
     /// Keywords and values, for one host after the other.
     let hosts: [[(keyword: String, value: String)]]
 
-    /// - Parameter address: a connection string or URL of libpq's.
+    /// - Parameter address: a connection string or URL of libpq.
     init(_ address: String) throws(HornbeamError) {
         var message: UnsafeMutablePointer<CChar>?
         guard let options = PQconninfoParse(address, &message) else {
@@ -35,7 +35,8 @@ struct ServerAddress {
         hosts = Self.split(settings)
     }
 
-    /// Hosts, their addresses and their ports are lists of one length, but for a single port that is all hosts'.
+    /// Splits settings by hosts. Hosts, addresses and ports are lists of one length, except that a single value is for
+    /// all hosts.
     private static func split(
         _ settings: [(keyword: String, value: String)]
     ) -> [[(keyword: String, value: String)]] {

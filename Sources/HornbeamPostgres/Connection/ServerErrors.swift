@@ -19,8 +19,9 @@ extension HornbeamError.Code {
     public static let serialization = HornbeamError.Code("serialization")
     /// The server refuses a statement. The message has its words.
     public static let server = HornbeamError.Code("server")
-    /// The mirror and the store don't follow from one another: a standby was promoted that lacked the last batch, an
-    /// older copy of the store took its place, or somebody else has written. Nothing is written until `reconcile`.
+    /// The mirror and the store don't have the same history: a standby was promoted that lacked the last batch, an
+    /// older copy of the store took its place, or somebody else has written to the mirror. Nothing is written until
+    /// `reconcile`.
     public static let diverged = HornbeamError.Code("diverged")
 }
 
@@ -33,11 +34,11 @@ extension HornbeamError {
         }
     }
 
-    /// Whether something that was to be made is there already: another session has made it meanwhile, perhaps one that
-    /// was taken for lost at its COMMIT.
+    /// Whether an object that was to be made exists already. Another session has made it meanwhile, perhaps one whose
+    /// COMMIT seemed lost.
     var isMadeMeanwhile: Bool { code == .server && message.contains(#/says (23505|42P06|42P07),/#) }
 
-    /// The code for a SQLSTATE, of which the first two characters are the class.
+    /// Returns the code for a SQLSTATE. The first two characters of a SQLSTATE are its class.
     static func code(ofState state: String) -> Code {
         switch state {
         case "40001", "40P01", "55P03": return .serialization

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How values of the store lie in columns of PostgreSQL: the column's type, and the text in which the server reads and
-// writes a value. Where a column can't hold a value, it holds the nearest one, and `_exact` the value itself.
+// The form of values in columns of PostgreSQL: the column's type, and the text in which the server reads and writes a
+// value. If a column can't hold a value, it holds the nearest one, and `_exact` holds the value itself.
 //
 //     bool → boolean            float → real                  data → bytea
 //     int8, int16, uint8 → smallint    double → double precision     decimal → numeric
@@ -28,7 +28,7 @@ struct ColumnForm: Hashable {
         self.isID = isID
     }
 
-    /// The column's type, as a statement has it.
+    /// The column's type in a statement.
     var sql: String {
         switch type {
         case .bool: "boolean"
@@ -48,7 +48,7 @@ struct ColumnForm: Hashable {
         }
     }
 
-    /// The type without a collation, as elements of arrays and parameters have it.
+    /// The type without a collation, for elements of arrays and for parameters.
     var plainSQL: String { sql.hasPrefix("text") ? "text" : sql }
 
     /// Whether it is an array of the server's own.
@@ -107,13 +107,13 @@ struct ColumnForm: Hashable {
         return Self.seconds(microseconds).bitPattern == seconds.bitPattern
     }
 
-    /// Microseconds since 1970, rounded to the nearest; nil if they are beyond the years 1 to 9999.
+    /// Returns the microseconds since 1970, rounded to the nearest. Returns nil for a date beyond the years 1 to 9999.
     private static func microseconds(_ seconds: Double) -> Int? {
         guard seconds > -63_113_904_000, seconds < 252_423_993_600 else { return nil }
         return Int((seconds * 1e6).rounded()) + ISODate.referenceOffset * 1_000_000
     }
 
-    /// The date at a number of microseconds since 1970.
+    /// Returns the date at a number of microseconds since 1970.
     static func seconds(_ microseconds: Int) -> Double {
         Double(microseconds - ISODate.referenceOffset * 1_000_000) / 1e6
     }
@@ -151,7 +151,7 @@ struct ColumnForm: Hashable {
         return ColumnForm(element).appendList(values, to: &text)
     }
 
-    /// Appends an array of the server's with elements of this form. Returns false if it isn't exact.
+    /// Appends an array of the server, with elements of this form. Returns false if it isn't exact.
     func appendList(_ values: [Value], to text: inout [UInt8]) -> Bool {
         var isExact = true
         text.append(UInt8(ascii: "{"))
@@ -174,7 +174,8 @@ struct ColumnForm: Hashable {
         return isExact
     }
 
-    /// The value's text, nil for null. What isn't exact is the nearest value that the column holds.
+    /// Returns the value's text, or nil for null. If the column can't hold the value, it is the text of the nearest
+    /// one.
     func text(_ value: Value) -> String? {
         if value == .null { return nil }
         var text: [UInt8] = []
@@ -190,7 +191,7 @@ struct ColumnForm: Hashable {
 
     // MARK: Reading
 
-    /// Reads a value from its text. Returns nil if the text is no such value.
+    /// Reads a value from its text. Returns nil if the text isn't a value of the column.
     func value(_ text: Bytes) -> Value? {
         let string = String(decoding: text, as: UTF8.self)
         switch type {
@@ -219,7 +220,7 @@ struct ColumnForm: Hashable {
         case "-infinity": return -.infinity
         default: break
         }
-        // The server's own zone is UTC here: it ends in +00, without minutes.
+        // The session's zone is UTC: the text ends in +00, without minutes.
         guard text.hasSuffix("+00") else { return nil }
         return ISODate.microseconds(String(text.dropLast(3))).map { Self.seconds($0) }
     }
@@ -278,7 +279,7 @@ struct ColumnForm: Hashable {
 enum ExactValues {
     static let notANumber = "NaN:"
 
-    /// The JSON of a value that a column can't hold.
+    /// Returns the JSON of a value that a column can't hold.
     static func node(_ value: Value) -> JSONNode {
         switch value {
         case .double(let number) where number.isNaN:
@@ -290,7 +291,7 @@ enum ExactValues {
         }
     }
 
-    /// The value of a column's JSON, nil if it is no such value.
+    /// Returns the value of a column's JSON, or nil if it isn't a value of the type.
     static func value(_ node: JSONNode, as type: ColumnType) -> Value? {
         switch (type.unwrapped, node) {
         case (.float, .string(let text)) where text.hasPrefix(notANumber): number(text).map { .double($0) }
@@ -314,7 +315,7 @@ enum ExactValues {
         UInt64(text.dropFirst(notANumber.count), radix: 16).map { Double(bitPattern: $0) }
     }
 
-    /// Reads the whole column. Returns nil if it is no such object.
+    /// Reads the whole column. Returns nil if it isn't such an object.
     static func read(_ text: Bytes) -> [String: JSONNode]? {
         guard case .object(let members) = try? JSONParser.parse(text) else { return nil }
         return Dictionary(members.map { ($0.name, $0.value) }) { _, last in last }

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// From one layout to another: the statements that a migration of the store, or another choice of types, takes in the
-// mirror. What keeps its identity is renamed, so that what others have built on the tables stays.
+// The change from one layout to another: the statements that the mirror needs after a migration of the store, or for
+// another choice of types. Tables and columns that keep their identity are renamed, so that views of others on them
+// stay.
 
 import Hornbeam
 
 /// The statements, and the types whose tables must be filled or compared with the store after them.
 struct LayoutChange {
     private(set) var statements: [String] = []
-    /// Types whose tables are new, and empty.
+    /// Types whose tables are new and empty.
     private(set) var made: Set<String> = []
-    /// Types whose tables are there, and may differ from the store.
+    /// Types whose tables exist, and may differ from the store.
     private(set) var changed: Set<String> = []
 
     private let schema: String
     /// The tables that get another name.
     private var renamed: [(old: String, new: String)] = []
 
-    /// - Parameter schema: the mirror's, as a statement has it.
+    /// - Parameter schema: the mirror's schema, quoted for statements.
     init(from old: MirrorLayout?, to new: MirrorLayout, in schema: String) {
         self.schema = schema
         let former = Dictionary((old?.types ?? []).map { ($0.number, $0) }) { first, _ in first }
@@ -58,7 +59,7 @@ struct LayoutChange {
 
     // MARK: Types that stay
 
-    /// Renames by way of names that nobody has, since two may change places.
+    /// Renames through names that are in no use, because two names may be swapped.
     private mutating func rename(
         _ names: [(old: String, new: String)], _ statement: (_ old: String, _ new: String) -> String
     ) {
@@ -74,7 +75,8 @@ struct LayoutChange {
         for column in old.columns {
             if let successor = new.successor(of: column, in: old) {
                 columns.append((column.column, successor.column))
-                // Exact values go by the property's name. A name at another number may be another property's.
+                // Exact values are stored under the property's name. A name with another number may be another
+                // property's.
                 if successor.property != column.property || successor.number != column.number {
                     changed.insert(new.name)
                 }
@@ -115,8 +117,8 @@ struct LayoutChange {
 }
 
 extension TypeLayout {
-    /// The column that has taken the place of a former one: that of its name, or else of its number, if its type is
-    /// the same. A renamed property keeps its number.
+    /// Returns the column that has taken the place of a former one: the one with its name, or else with its number, if
+    /// it has its type. A renamed property keeps its number.
     fileprivate func successor(of column: Column, in old: TypeLayout) -> Column? {
         let named = columns.first { $0.property == column.property }
         let found =

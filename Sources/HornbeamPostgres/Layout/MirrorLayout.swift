@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of a mirror: one a type, with a column for each property and each to-one relation, and one for each
-// to-many relation. The layout lies in the mirror itself, so that whoever reads it knows which table is which type's,
-// and whoever writes it sees what a migration of the store has changed.
+// The tables of a mirror: one for each type, with a column for each property and each to-one relation, and one for each
+// to-many relation. The layout is stored in the mirror itself. Readers see in it which table belongs to which type, and
+// the writer sees what a migration of the store has changed.
 
 import FoundationEssentials
 import Hornbeam
@@ -25,7 +25,7 @@ struct TypeLayout: Codable, Equatable {
     }
 
     struct Relation: Codable, Equatable {
-        /// The relation, by its name and the number that its links go by in the store.
+        /// The relation, by its name and by the number of its links in the store.
         var relation: String
         var number: Int
         var target: String
@@ -38,9 +38,9 @@ struct TypeLayout: Codable, Equatable {
     }
 
     var name: String
-    /// The type's place among those of the mirror's consumer, which it keeps under another name.
+    /// The type's number among the types of the mirror's consumer. A renamed type keeps it.
     var number: Int
-    /// The tree of the type's rows in the store: with another one, they were made anew.
+    /// The tree of the type's rows in the store. Another tree means that the rows were rebuilt.
     var tree: UInt64
     var table: String
     /// Column 0 is the id.
@@ -54,10 +54,10 @@ struct TypeLayout: Codable, Equatable {
     var toOne: [Relation] { relations.filter { !$0.isToMany } }
     var toMany: [Relation] { relations.filter(\.isToMany) }
 
-    /// All columns of the type's table in their order: the properties', the to-one relations' and that of exact values.
+    /// All columns of the type's table in their order: of properties, of to-one relations, and of exact values.
     var columnNames: [String] { columns.map(\.column) + toOne.map(\.place) + [exact] }
 
-    /// The columns with their types, as CREATE TABLE has them.
+    /// The columns with their types, for CREATE TABLE.
     var columnDeclarations: [String] {
         columns.map { "\(quoted($0.column)) \(form($0).sql)" }
             + toOne.map { "\(quoted($0.place)) \($0.form.sql)" } + ["\(quoted(exact)) json"]
@@ -65,7 +65,7 @@ struct TypeLayout: Codable, Equatable {
 }
 
 extension TypeLayout.Relation {
-    // The columns of its table. No names of the program's are among them.
+    // The columns of the relation's table. None of them has a name that the program gives.
     static let source = "source"
     static let position = "position"
     static let target = "target"
@@ -78,10 +78,10 @@ extension TypeLayout.Relation {
     }
 }
 
-/// A name as a statement has it.
+/// Returns a name in quotes, for a statement.
 func quoted(_ name: String) -> String { "\"" + name.escaping("\"", with: UInt8(ascii: "\"")) + "\"" }
 
-/// A mirror's schema as a statement has it. Throws `.invalid` for a name that PostgreSQL would shorten.
+/// Returns a mirror's schema in quotes, for a statement. Throws `.invalid` for a name that PostgreSQL would shorten.
 func mirrorSchema(_ name: String) throws(HornbeamError) -> String {
     guard !name.isEmpty, name.utf8.count <= 63, !name.utf8.contains(0) else {
         throw HornbeamError(.invalid, "a schema has a name of 1 to 63 bytes, not “\(name.shown())”")
@@ -89,7 +89,7 @@ func mirrorSchema(_ name: String) throws(HornbeamError) -> String {
     return quoted(name)
 }
 
-/// A text as a statement has it.
+/// Returns a text as a literal, for a statement.
 func literal(_ text: String) -> String { "'" + text.escaping("'", with: UInt8(ascii: "'")) + "'" }
 
 // MARK: - Of a store
@@ -100,7 +100,7 @@ extension MirrorLayout {
         var tables = NameGiver(taken: ["_mirror", "_staging"])
         types = []
         for (number, wanted) in consumer.types.enumerated() where wanted.isWanted {
-            // One that the store doesn't have any more takes its table with it.
+            // A type that the store no longer has gets no table.
             guard let type = schema.types[wanted.name] else { continue }
             let name = wanted.name
             var columns = NameGiver(taken: NameGiver.systemColumns)
@@ -123,7 +123,7 @@ extension MirrorLayout {
             layout.exact = columns.give("_exact")
             types.append(layout)
         }
-        // After the types' own tables, which so have their plain names.
+        // The types' own tables were named first, so they have their plain names.
         for place in types.indices {
             for number in types[place].relations.indices where types[place].relations[number].isToMany {
                 let name = "\(types[place].name)_\(types[place].relations[number].relation)"
@@ -139,7 +139,7 @@ private struct NameGiver {
 
     init(taken: Set<String>) { self.taken = taken }
 
-    /// Longest name in bytes.
+    /// Maximum size of a name in bytes.
     private static let limit = 63
     static let systemColumns: Set<String> = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"]
 

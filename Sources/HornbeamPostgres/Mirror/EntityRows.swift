@@ -19,7 +19,7 @@ struct EntityRows {
         forms = layout.columns.map { layout.form($0) }
     }
 
-    /// Rows that are read at once.
+    /// Number of rows that are read at once.
     static let chunk = 1024
 
     /// Calls `body` with the row ids of all entities, some at a time.
@@ -65,7 +65,7 @@ struct EntityRows {
         }
     }
 
-    /// An id must be one for the server too.
+    /// Throws `.invalid` for an id that the server can't hold.
     private func checkID(_ id: Value, of type: String) throws(HornbeamError) {
         guard id.hasZero else { return }
         throw HornbeamError(
@@ -94,10 +94,10 @@ struct EntityRows {
 
     // MARK: Tables of relations
 
-    /// The targets of a stored entity by a to-many relation, as the server has ids.
+    /// A stored entity and its targets by a to-many relation, as texts of ids for the server.
     typealias LinkList = (source: [UInt8], targets: [[UInt8]])
 
-    /// The lists of stored entities, without empty ones.
+    /// Returns the lists of stored entities, without empty ones.
     func lists(_ relation: TypeLayout.Relation, of rows: [RowID]) throws -> [LinkList] {
         let links = try core.edges.links(try side(relation), ofEach: rows)
         let target = try core.store(relation.target)

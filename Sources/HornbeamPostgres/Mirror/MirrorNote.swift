@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The protocol by which each batch gets to the server exactly once, and the two records that it needs.
 //
-// 1. The store keeps, in the note of the mirror's consumer, the token of the last batch that is done and the token that
-//    the next one will have (the intent), durably, in the write that acknowledges the last one.
-// 2. The server commits a batch together with its token and the number of its last change, if the token that is there
-//    is that of the last batch.
-// 3. After a crash on either side, or an answer that was lost, the server's token tells. The intent: the batch is
-//    there, and is acknowledged. The last one: it is not, and is sent again, as the store is by then. Another one: the
-//    two have gone different ways.
+// 1. The note of the mirror's consumer in the store has the token of the last batch that is done, and the token of the
+//    next batch (the intent). The write that acknowledges a batch stores both, durably.
+// 2. The server commits a batch together with its token and the number of its last change, if it has the token of the
+//    batch before.
+// 3. After a crash on either side, or a lost answer, the server's token decides. If it is the intent, the batch has
+//    arrived and is acknowledged. If it is the token of the batch before, the batch hasn't arrived, and the changes up
+//    to now are sent. Any other token means that store and mirror have diverged.
 //
-// A copy of the store's file has the same intent. The digest of a batch, which the server keeps too, tells whether the
-// batch was this store's.
+// A copy of the store's file has the same intent. So the server also keeps a digest of the batch, which shows whether
+// the batch was this store's.
 
 import FoundationEssentials
 import Hornbeam
@@ -18,9 +18,9 @@ import HornbeamPages
 
 /// The note of a mirror's consumer.
 struct MirrorNote: Equatable {
-    /// The mirror, for the server to know it by.
+    /// The identity by which the server knows the mirror.
     let store: UUID
-    /// The token of the last acknowledged batch, nil before the first.
+    /// The token of the last acknowledged batch. Nil before the first.
     var done: UUID?
     var intent: UUID
 
@@ -33,7 +33,7 @@ struct MirrorNote: Equatable {
         self.intent = intent
     }
 
-    /// Makes a note for when the batch of the intent is acknowledged, with a new intent.
+    /// Makes the note for the time after the intent's batch is acknowledged, with a new intent.
     func makeNext() -> MirrorNote { MirrorNote(store: store, done: intent) }
 
     /// Makes a note with an intent that no copy of the store's file knows of.
@@ -47,7 +47,7 @@ struct MirrorNote: Equatable {
         return bytes
     }
 
-    /// Reads a note. Returns nil for an empty one; throws for one of somebody else.
+    /// Reads a note. Returns nil for an empty one. Throws `.invalid` if the bytes aren't a mirror's note.
     static func read(_ bytes: [UInt8], of name: String) throws(HornbeamError) -> MirrorNote? {
         if bytes.isEmpty { return nil }
         guard bytes.count == size, bytes[0] == format else {
@@ -68,7 +68,7 @@ struct MirrorRecord: Equatable {
     var token: UUID
     /// The number of the store's state that the tables show.
     var version: UInt64
-    /// The number of the last change of the consumer in it.
+    /// The number of the consumer's last change in that state.
     var sequence: UInt64
     /// The digest of the batch's changes.
     var digest: String
@@ -91,7 +91,7 @@ struct MirrorRecord: Equatable {
         return "CREATE TABLE \(schema).\(table) (\(columns))"
     }
 
-    /// The statement that makes this the row, whatever the row was.
+    /// Returns the statement that makes this the row, whatever the row was.
     func replacement(in schema: String) throws -> String {
         let values = [
             "1", "\(Self.format)", literal(store.uuidString), literal(token.uuidString), "\(version)", "\(sequence)",
@@ -101,8 +101,8 @@ struct MirrorRecord: Equatable {
             + "INSERT INTO \(schema).\(Self.table) VALUES (\(values.joined(separator: ", ")))"
     }
 
-    /// The statement that replaces the row if its token is `former`. It locks the row: of two who try it at once, the
-    /// second one waits, and changes nothing.
+    /// Returns the statement that replaces the row if its token is `former`. It locks the row: if two sessions try it
+    /// at once, the second one waits, and then changes nothing.
     func succession(of former: UUID, in schema: String) -> String {
         "UPDATE \(schema).\(Self.table) SET token = \(literal(token.uuidString)), version = \(version), "
             + "sequence = \(sequence), digest = \(literal(digest)), updated = now() "
@@ -121,8 +121,8 @@ struct MirrorRecord: Equatable {
         return try connection.execute("SELECT to_regclass(\(name)) IS NOT NULL").text(0, 0) == "t"
     }
 
-    /// Begins to read the tables as of one moment. Tables that a migration changes are those of the newest state to
-    /// older snapshots too, so the mirror waits with one for whoever has begun so.
+    /// Begins to read the tables in one state. Older snapshots also see the tables as a migration has changed them, so
+    /// the mirror's migrations wait for readers that have begun this way.
     static func beginReading(_ connection: PostgresConnection, in schema: String) throws {
         try connection.execute(
             "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; "
@@ -160,7 +160,7 @@ struct MirrorRecord: Equatable {
 }
 
 extension TypeLayout {
-    /// Whether its parts are those of a type of the store: others come from rows that were changed by hand.
+    /// Whether its parts are parts of a type of the store. If not, the row was changed by hand.
     fileprivate func isWhole(_ descriptions: [EntityDescription]) -> Bool {
         guard let description = descriptions.first(where: { $0.name == name }) else { return false }
         return columns.first?.number == 0

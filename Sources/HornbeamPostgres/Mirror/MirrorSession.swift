@@ -1,26 +1,26 @@
-// SPDX-License-Identifier: Apache-2.0
-// A mirror over one connection: finding out where store and server stand, and bringing the server up to the store's
-// newest state, one transaction there for each look at the store. Any error ends the session with its connection; the
+// A mirror over one connection. It compares the positions of store and server, and brings the server up to the store's
+// newest state, in one transaction of the server for each read of the store. Any error ends the session with its
+// connection; the next session compares the positions again.
 // next one finds out again.
 
 import FoundationEssentials
 import Hornbeam
 import HornbeamTree
 
-/// The database that is mirrored, and the place that it is mirrored to.
+/// The database that is mirrored, and the target of the mirror.
 struct MirrorSettings: Sendable {
     let database: Database
     /// The name of its consumer in the store.
     let name: String
     let address: String
-    /// The schema in the server, as the program has it.
+    /// The schema in the server, as the program names it.
     let schemaName: String
     let types: PostgresMirror.Types
     let options: PostgresMirror.Options
 
     var schema: String { quoted(schemaName) }
 
-    /// The types that are mirrored of those that the store has.
+    /// Returns the names of the store's types that are mirrored. Throws an error if the store lacks one of them.
     func names(of schema: Schema) throws(HornbeamError) -> [String] {
         guard !schema.typeNames.isEmpty else {
             throw HornbeamError(.invalid, "the store has no entity types yet: open it with its models first")
@@ -34,19 +34,19 @@ struct MirrorSettings: Sendable {
 /// Belongs to one thread at a time.
 final class MirrorSession {
     enum Work: Sendable {
-        /// Brings what has changed.
+        /// Sends the changes.
         case follow
-        /// Compares everything with the store, and mends it, whatever the server's record says.
+        /// Compares everything with the store and writes the differences, whatever the server's record says.
         case reconcile
-        /// Brings what has changed, then compares everything. At most so many differences are told of each table.
+        /// Sends the changes, then compares everything. Reports at most `limit` differences of each table.
         case compare(limit: Int)
     }
 
-    /// The result of a look at the store.
+    /// The result of one run.
     struct Outcome: Sendable {
         /// The state of the store that the mirror shows now.
         var version: UInt64
-        /// Number of changes that it has brought.
+        /// Number of changes that were sent.
         var changes: Int
         var differences: [MirrorDifference] = []
     }
@@ -54,7 +54,7 @@ final class MirrorSession {
     private let settings: MirrorSettings
     private let connection: PostgresConnection
     private let report: (PostgresMirror.Progress) -> Void
-    /// The server's record as this session has read or written it; nil before that, or if there is none.
+    /// The server's record as this session has read or written it. Nil before that, or if there is none.
     private var record: MirrorRecord?
     private var consumer: ChangeConsumer?
     /// The layout of the store's types. They stay as they are while the database is open.
@@ -70,10 +70,10 @@ final class MirrorSession {
         try connection.setLimits()
     }
 
-    /// Whether the server has not closed the connection, as far as can be told without asking it.
+    /// Whether the connection is open, judged without sending anything to the server.
     var isAlive: Bool { connection.isAlive }
 
-    /// Brings the server up to the store's newest state. Both are told of it before this returns.
+    /// Brings the server up to the store's newest state. Both have recorded it when this returns.
     func run(_ work: Work) throws -> Outcome {
         let consumer = try registered()
         var work = work
@@ -81,13 +81,13 @@ final class MirrorSession {
         if case .reconcile = work {
             note = try renewed(note, consumer)
         } else if record == nil || record?.token != note.done {
-            // Another session may have sent a batch since: a comparison beside a mirror that runs.
+            // Another session may have sent a batch meanwhile, such as a comparison beside a running mirror.
             (work, note) = try settle(work, note, consumer)
         }
         do {
             return try send(work, note, consumer)
         } catch is HasMoved {
-            // A batch has come between, of another session or of one that was taken for lost at its COMMIT.
+            // Another session has sent a batch meanwhile, perhaps one whose COMMIT seemed lost.
             try connection.execute("ROLLBACK")
             (work, note) = try settle(work, try self.note(of: consumer), consumer)
             do { return try send(work, note, consumer) } catch is HasMoved {
@@ -110,7 +110,7 @@ final class MirrorSession {
 
     // MARK: The store's side
 
-    /// The consumer, with all types that are mirrored.
+    /// Returns the consumer, registered for all types that are mirrored.
     private func registered() throws -> ChangeConsumer {
         if let consumer { return consumer }
         let names = try settings.names(of: settings.database.schema)
@@ -128,7 +128,7 @@ final class MirrorSession {
         return first
     }
 
-    /// Returns the note that the store has then.
+    /// Acknowledges a batch in the store. Returns the store's new note.
     @discardableResult
     private func acknowledge(
         through last: UInt64, _ note: MirrorNote, _ consumer: ChangeConsumer, _ outcome: inout Outcome
@@ -143,7 +143,7 @@ final class MirrorSession {
             try consumer.setNote(next.bytes, in: &context)
             return try context.version
         }
-        // The acknowledgement makes a state too, which differs in nothing that is mirrored.
+        // The acknowledgement makes a new state, too, in which no mirrored data differ.
         if before == outcome.version { outcome.version += 1 }
         return next
     }
@@ -158,8 +158,8 @@ final class MirrorSession {
         return renewed
     }
 
-    /// Finds out whether the last batch has arrived. Returns the work that is to be done, and the note, which is the
-    /// next one if the batch has arrived.
+    /// Finds out whether the last batch has arrived. Returns the work to do, and the note: the next one if the batch
+    /// has arrived.
     private func settle(
         _ work: Work, _ note: MirrorNote, _ consumer: ChangeConsumer
     ) throws -> (Work, MirrorNote) {
@@ -195,8 +195,8 @@ final class MirrorSession {
         }
     }
 
-    /// Whether the changes up to the server's last one are those that the server was told of. Returns nil if some of
-    /// them aren't kept.
+    /// Whether the server's last batch has the changes of this store up to the batch's last number. Returns nil if some
+    /// of these changes are no longer kept.
     private func hasSent(_ record: MirrorRecord, _ core: StoreTransaction) throws -> Bool? {
         guard let log = try ChangeLog(in: core.transaction), let stored = try log.consumer(settings.name),
             record.sequence < stored.next, record.sequence >= stored.acknowledged
@@ -214,8 +214,8 @@ final class MirrorSession {
 
     // MARK: The server's side
 
-    /// Sends what the mirror lacks of the state that `core` reads, and commits it there. `last` is nil if nothing was
-    /// to be sent.
+    /// Sends the changes up to the state that `core` reads, and commits them in the server. `last` is the number of the
+    /// last change, or nil if there was nothing to send.
     private func send(
         _ work: Work, _ note: MirrorNote, _ core: StoreTransaction
     ) throws -> (outcome: Outcome, last: UInt64?) {
@@ -238,7 +238,7 @@ final class MirrorSession {
         }
         try write(pending, full, layout, core)
         if case .compare(let limit) = work { outcome.differences = try compare(limit: limit, layout, core) }
-        // The server must not show a state that the store can still lose: a write without changes makes earlier ones
+        // The server must not show a state that the store can still lose. A write without changes makes earlier writes
         // durable.
         try settings.database.write(durability: .full) { _ in }
         try connection.execute("COMMIT")
@@ -271,8 +271,7 @@ final class MirrorSession {
             full = try prepareFirst(next)
             return
         }
-        // Waits for readers that have begun to read the tables as of one moment: they would find columns and tables
-        // that came later, without what is in them.
+        // Waits for readers of older snapshots: they would find new columns and tables without their contents.
         let lock = isSame ? "" : "LOCK TABLE \(settings.schema).\(MirrorRecord.table) IN ACCESS EXCLUSIVE MODE; "
         let sent = try connection.execute(
             "BEGIN; \(lock)\(next.succession(of: record.token, in: settings.schema))")
@@ -289,7 +288,7 @@ final class MirrorSession {
         try connection.execute(try next.replacement(in: settings.schema))
     }
 
-    /// The first copy: into a schema without tables, because others' tables are none of ours.
+    /// Prepares the first copy. The schema must have no tables, because they would be somebody else's.
     private func prepareFirst(_ next: MirrorRecord) throws -> FullCopy {
         do {
             try connection.execute("BEGIN")
@@ -317,11 +316,11 @@ final class MirrorSession {
                 "schema \(settings.schema) has tables, and none of them is a mirror's “_mirror”: give the mirror a "
                     + "schema of its own, or drop this one")
         }
-        // Not IF NOT EXISTS: whoever may use a schema may not be allowed to make one.
+        // Not IF NOT EXISTS: a user of an existing schema may have no right to make one.
         if there.text(0, 0) == "0" { try connection.execute("CREATE SCHEMA \(settings.schema)") }
     }
 
-    /// Takes the schema over: tables that still are as a layout has them are mended, others are made anew.
+    /// Takes the schema over. Tables that still match a layout are mended, others are made anew.
     private func prepareReconciling(_ next: MirrorRecord) throws -> FullCopy {
         guard try MirrorRecord.isThere(connection, in: settings.schema) else { return try prepareFirst(next) }
         // Waits until other mirrors and readers have ended their transactions.
@@ -332,19 +331,20 @@ final class MirrorSession {
             columns[type.table].map { Set(type.columnNames).isSubset(of: $0) } == true
                 && type.toMany.allSatisfy { columns[$0.place] != nil }
         }
-        // If the layout can't be read, its tables are taken to have the names of the new one.
+        // If the layout can't be read, the tables are assumed to have the names of the new layout.
         let former = found.types.isEmpty ? next.layout.types : found.types.filter { !whole.contains($0) }
         for table in former.flatMap({ [$0.table] + $0.toMany.map(\.place) }) where columns[table] != nil {
             try connection.execute("DROP TABLE \(settings.schema).\(quoted(table))")
         }
-        // Numbers may be those of another store's consumer.
+        // The numbers may be those of another store's consumer.
         for place in whole.indices { whole[place].number = next.layout.type(whole[place].name)?.number ?? -1 - place }
         let change = LayoutChange(from: MirrorLayout(types: whole), to: next.layout, in: settings.schema)
         try apply(change, next)
         return FullCopy(types: Set(next.layout.types.map(\.name)), made: change.made)
     }
 
-    /// The layout in the server's record, empty if it can't be read. A table of another form is made anew.
+    /// Returns the layout in the server's record, or an empty one if it can't be read. Makes a table `_mirror` of
+    /// another form anew.
     private func readableLayout(_ columns: [String: Set<String>]) throws -> MirrorLayout {
         guard columns["_mirror"]?.isSuperset(of: MirrorRecord.columns.map(\.0)) == true else {
             try connection.execute(
@@ -358,7 +358,7 @@ final class MirrorSession {
         }
     }
 
-    /// The columns of each table in the schema.
+    /// Returns the columns of each table in the schema.
     private func columnsThere() throws -> [String: Set<String>] {
         let result = try connection.execute(
             "SELECT table_name, column_name FROM information_schema.columns "
@@ -395,7 +395,7 @@ final class MirrorSession {
         }
     }
 
-    /// Copying takes longer than a batch. Ends with the server's transaction.
+    /// Allows more time, because copying takes longer than a batch. Ends with the server's transaction.
     private func allowTime() throws {
         let time = settings.options.copyTimeout
         connection.timeout = time

@@ -11,14 +11,14 @@ import HornbeamTree
 struct PendingBatch {
     /// The ids of the entities that were changed, by type. An update may have changed links too.
     let entities: [String: Set<Value>]
-    /// Types of which all entities must be looked at.
+    /// Types whose entities must all be compared.
     let missed: Set<String>
-    /// The number of the last change, and how many there are.
+    /// The number of the last change, and the number of changes.
     let last: UInt64
     let count: Int
     let digest: String
 
-    /// Changes beyond which it takes less to look at everything: their ids are held in memory.
+    /// Maximum number of changes, whose ids are held in memory. Beyond it, comparing all entities takes less.
     private static let limit = 500_000
 
     init(_ log: ChangeLog, _ consumer: StoredConsumer, _ schema: Schema) throws {
@@ -31,7 +31,7 @@ struct PendingBatch {
         try log.forEachChange(of: consumer, before: consumer.next) { [missed] sequence, change in
             digest.add(sequence, change)
             let name = consumer.types[change.type].name
-            // A type that has gone takes its table with it.
+            // A removed type has no table.
             if let type = schema.types[name], !missed.contains(name) {
                 guard let id = change.id.withUnsafeBytes({ ValueBytes.decode($0, as: type.idType) }) else {
                     throw ChangeLog.damaged("change \(sequence) of a mirror has an id that is none")
@@ -57,13 +57,13 @@ struct PendingBatch {
     }
 }
 
-/// A digest of the changes of a batch. It differs for a copy of the store that has changed since. A type counts by its
-/// place, which it keeps under another name.
+/// A digest of the changes of a batch. It differs for a copy of the store that has changed since. Types count by their
+/// numbers, which renamed types keep.
 private struct BatchDigest {
     private var bytes: [UInt8] = []
     private var count = 0
 
-    /// Changes that it is made of, the first ones.
+    /// Maximum number of changes that it is made of: the first ones.
     private static let limit = 10_000
 
     init(_ consumer: StoredConsumer) { add(consumer.acknowledged, consumer.first) }

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The mirror as programs use it. The work blocks, so it is done by threads of its own; what is public here is
-// asynchronous.
+// The public interface of the mirror. Its functions are asynchronous. The work blocks, so it is done by threads of its
+// own.
 
 import Glibc
 public import Hornbeam
@@ -9,11 +8,11 @@ import Synchronization
 
 /// A live copy of a database's entities in PostgreSQL, for others to query, join, replicate and restore from.
 ///
-/// The store stays the one writer. The mirror follows its change log into ordinary tables: one for each type, with a
-/// column for each property and each to-one relation, and one for each to-many relation. Each of its transactions in
-/// the server makes the tables those of one later state of the store, exactly once, however often program or server are
-/// killed: the store's note of the batch that is on its way and the server's record of the last one tell what has
-/// arrived.
+/// The store remains the only writer. The mirror writes the changes of the store's log to ordinary tables: one for each
+/// type, with a column for each property and each to-one relation, and one for each to-many relation. Each transaction
+/// in the server brings the tables to one later state of the store, exactly once, however often the program or the
+/// server is killed. The store keeps a note of the batch on its way, and the server a record of the last one; together
+/// they show which changes have arrived.
 ///
 /// ```swift
 /// let mirror = try PostgresMirror(
@@ -22,13 +21,13 @@ import Synchronization
 /// try await mirror.run()  // until the task is cancelled
 /// ```
 ///
-/// `Docs/mirror.md` tells the tables, what lag means, failover and restoring.
+/// `Docs/mirror.md` describes the tables, lag, failover and restoring.
 public final class PostgresMirror: Sendable {
     /// The types that are mirrored.
     public struct Types: Sendable {
         let names: [String]?
 
-        /// All that the store has, also those that it gets later, and the deleted entities that it keeps.
+        /// All types of the store, also those that it gets later, and the deleted entities that it keeps.
         public static let all = Types(names: nil)
 
         /// The types of these models.
@@ -46,39 +45,39 @@ public final class PostgresMirror: Sendable {
             public let rawValue: Int
             public init(rawValue: Int) { self.rawValue = rawValue }
 
-            /// Plain ones for the declared value, unique and hash indexes, and one for each relation.
+            /// Plain indexes for the declared value, unique and hash indexes, and one for each relation.
             public static let declared = Indexes(rawValue: 1)
             /// GIN indexes over `to_tsvector('simple', …)` for the full-text indexes.
             public static let fullText = Indexes(rawValue: 2)
         }
 
         public var indexes: Indexes = []
-        /// How long the server may take for a part of a batch before the mirror gives up, lets go of the store's state
-        /// and tries again.
+        /// Maximum time that the server may take for a part of a batch. Then the mirror gives up, releases the store's
+        /// state and tries again.
         public var timeout: Duration = .seconds(30)
-        /// How long a statement of a first copy, `verify` or `reconcile` may take.
+        /// Maximum time that a statement of a first copy, `verify` or `reconcile` may take.
         public var copyTimeout: Duration = .seconds(3600)
-        /// Maximum number of changes that the store keeps for a server that is away, nil for no bound. Beyond it the
-        /// mirror compares all entities of the types that it has missed changes of.
+        /// Maximum number of changes that the store keeps for a server that is away. Nil means no bound. If there are
+        /// more, the mirror misses some, and compares all entities of their types.
         public var retention: Int? = 1_000_000
 
         public init() {}
     }
 
-    /// How far a copy has come, in entities.
+    /// The progress of a copy, in entities.
     public struct Progress: Sendable, Equatable {
         public internal(set) var done: Int
         public internal(set) var total: Int
     }
 
-    /// How far the mirror is behind.
+    /// The lag of the mirror behind the store.
     public struct Lag: Sendable, Equatable {
         /// The state of the store that the mirror shows: `Database.version` of that moment.
         public let version: UInt64
         /// Number of changes of the last batch.
         public let changes: Int
-        /// The time from the moment at which the mirror heard of the batch's first commit to that at which the server
-        /// had it.
+        /// The time from the moment when the mirror learned of the batch's first commit to the moment when the server
+        /// had the batch.
         public let time: Duration
     }
 
@@ -88,12 +87,12 @@ public final class PostgresMirror: Sendable {
         case following(Lag)
         /// The server is away, silent or full. The mirror tries again by itself.
         case waiting(HornbeamError)
-        /// Store and mirror don't follow from one another. Nothing is written until `reconcile`.
+        /// Store and mirror have diverged. Nothing is written until `reconcile`.
         case diverged(HornbeamError)
     }
 
     private let settings: MirrorSettings
-    /// Whether a session is at work with store and server: one at a time, because there is one note.
+    /// Whether a session is at work with store and server. There is one at a time, because there is one note.
     private let isAtWork = Mutex(false)
     private let shared = Mutex(Shared())
     private let waker = Waker()
@@ -109,13 +108,14 @@ public final class PostgresMirror: Sendable {
         var last: State?
     }
 
-    /// A mirror that isn't at work until `run`. Nothing is asked of the server yet.
+    /// Makes a mirror, which begins its work with `run`. Doesn't connect to the server yet. Throws `.invalid` for a
+    /// schema or times that aren't allowed, and `.readOnly` for a database that is open read-only.
     /// - Parameters:
     ///   - database: the store to mirror, open for writing.
-    ///   - name: of its consumer in the store, of 1 to 200 bytes. It stands for the mirror's place in the log: a mirror
-    ///     in another schema needs another one.
-    ///   - address: of the server, as libpq has it: `postgresql://user@host/database`, several hosts, a service.
-    ///   - schema: in the server, of the mirror's own. It is made if it isn't there.
+    ///   - name: the name of its consumer in the store, 1 to 200 bytes. It identifies the mirror's position in the log:
+    ///     a mirror in another schema needs another name.
+    ///   - address: the server's address in libpq's form: `postgresql://user@host/database`, several hosts, a service.
+    ///   - schema: the schema in the server, for this mirror alone. It is made if it doesn't exist.
     ///   - types: the entity types to mirror; all if omitted.
     ///   - options: timeouts, indexes of the mirror's tables, and the number of changes that the store keeps.
     public init(
@@ -138,9 +138,9 @@ public final class PostgresMirror: Sendable {
 
     // MARK: Following
 
-    /// Copies what the mirror lacks, then brings each change as it is committed, until the task is cancelled. It waits
-    /// by itself for a server that is away. Throws for what waiting doesn't mend: a user without access, a schema of
-    /// somebody else's, `.diverged`. Throws `.busy` if the mirror runs already.
+    /// Runs the mirror until the task is cancelled: sends everything that the mirror lacks, then each change as it is
+    /// committed. Waits by itself for a server that is away. Throws errors that waiting doesn't cure: a user without
+    /// access, a schema that belongs to somebody else, `.diverged`. Throws `.busy` if the mirror is already running.
     public func run() async throws {
         try shared.withLock { (shared) throws(HornbeamError) in
             guard !shared.isRunning else { throw HornbeamError(.busy, "the mirror “\(settings.name)” runs already") }
@@ -168,7 +168,7 @@ public final class PostgresMirror: Sendable {
             } catch let error as HornbeamError where error.passes {
                 tell(.waiting(error))
                 waker.sleep(pause, unless: interruption)
-                // Not all mirrors of a server that comes back at once.
+                // Random, so that not all mirrors of a server try again at once when it comes back.
                 pause = min(.seconds(30), pause * 2) * Double.random(in: 0.8...1)
             } catch let error as HornbeamError where error.code == .diverged {
                 shared.withLock { $0.reached = 0 }
@@ -187,7 +187,7 @@ public final class PostgresMirror: Sendable {
             settled()
             reach(outcome.version)
             let time = outcome.changes > 0 ? heard.map { ContinuousClock.now - $0 } ?? .zero : .zero
-            // The acknowledgement of a batch is a commit too, after which nothing is left to be brought.
+            // The acknowledgement of a batch is a commit, too, after which there is nothing to send.
             if outcome.changes > 0 || !isFollowing {
                 tell(.following(Lag(version: outcome.version, changes: outcome.changes, time: time)))
             }
@@ -223,8 +223,8 @@ public final class PostgresMirror: Sendable {
 
     // MARK: Comparing
 
-    /// Brings the mirror up to the store's state, then compares all of both. Throws `.diverged`, naming the first rows,
-    /// if they differ: somebody has changed the tables. Reads all entities, and sends them.
+    /// Brings the mirror up to the store's state, then compares all rows. Throws `.diverged`, with the first rows that
+    /// differ, if somebody has changed the tables. Reads all entities, and sends them to the server.
     public func verify() async throws {
         let found = try await differences(limit: 1000)
         if found.isEmpty { return }
@@ -234,19 +234,19 @@ public final class PostgresMirror: Sendable {
             .diverged, "\(count) between mirror and store: \(shown); reconcile() makes the tables those of the store")
     }
 
-    /// Returns the rows in which mirror and store differ, at most `limit` of each table; see `verify`.
+    /// Returns the rows in which mirror and store differ, at most `limit` of each table. See `verify`.
     public func differences(limit: Int = 1000) async throws -> [MirrorDifference] {
         try await once(.compare(limit: max(1, limit))).differences
     }
 
-    /// Makes the mirror the store's again, whatever it is now: compares everything, and writes what differs. For a
-    /// mirror that has diverged, and after changes by hand. Others who follow another store's mirror into the same
-    /// schema are shut out by it.
+    /// Makes the tables equal to the store, whatever they are now: compares everything, and writes the rows that
+    /// differ. Use it for a mirror that has diverged, and after changes by hand. Another store that mirrors into the
+    /// same schema can't write to it afterwards.
     /// - Returns: the number of the store's state that the mirror shows then.
     @discardableResult
     public func reconcile() async throws -> UInt64 { try await once(.reconcile).version }
 
-    /// Brings the mirror up to the store's newest state once: what `run` does, without staying.
+    /// Brings the mirror up to the store's newest state once.
     /// - Returns: the state's number.
     @discardableResult
     public func update() async throws -> UInt64 { try await once(.follow).version }
@@ -269,9 +269,9 @@ public final class PostgresMirror: Sendable {
 
     // MARK: Waiting
 
-    /// Returns when the server has committed the store's state of this number, so that a loss of this machine can't
-    /// take it: after a write, `reach(database.version)`. Waits as long as the mirror does. Throws the error with which
-    /// `run` has ended, or ends, and a `CancellationError` if the task is cancelled.
+    /// Waits until the server has committed the store's state of this number, so that it survives the loss of this
+    /// machine: after a write, call `reach(database.version)`. Waits as long as the mirror does. Throws the error with
+    /// which `run` ends or has ended, and a `CancellationError` if the task is cancelled.
     public func reach(_ version: UInt64) async throws {
         let id = shared.withLock { shared in
             shared.nextID += 1
@@ -319,7 +319,7 @@ public final class PostgresMirror: Sendable {
         for one in waiting { one.resume(.failure(error)) }
     }
 
-    /// The mirror's states, from its present one on. Whoever is slow gets the newest ones.
+    /// The mirror's states, from the present one on. A slow reader gets only the newest ones.
     public var states: AsyncStream<State> {
         AsyncStream(bufferingPolicy: .bufferingNewest(16)) { continuation in
             let id = shared.withLock { shared in

@@ -4,7 +4,7 @@
 
 import Hornbeam
 
-/// The statements that make the indexes of one type's tables, where they aren't there.
+/// The statements that make the indexes of one type's tables, unless they exist.
 struct TableIndexes {
     private(set) var statements: [String] = []
     private let schema: String
@@ -26,7 +26,8 @@ struct TableIndexes {
         }
     }
 
-    /// Names have a sign that no name of a type or a property has, so that no two indexes of a schema get one name.
+    /// Adds an index. Its name has a character that no name of a type or a property has, so that no two indexes of a
+    /// schema get the same name.
     private mutating func add(_ table: String, _ name: String, _ columns: String) {
         var full = "\(table)/\(name)"
         if full.utf8.count > 63 {
@@ -37,7 +38,7 @@ struct TableIndexes {
         statements.append("CREATE INDEX IF NOT EXISTS \(quoted(full)) ON \(schema).\(quoted(table)) \(columns)")
     }
 
-    /// An index over something that the tables have no ordered column of is left out.
+    /// Adds a declared index, unless the tables lack an ordered column for one of its components.
     private mutating func addDeclared(_ index: IndexDescription, _ type: TypeLayout) {
         var columns: [String] = []
         for component in index.components {
@@ -47,7 +48,7 @@ struct TableIndexes {
         add(type.table, index.name, "(\(columns.joined(separator: ", ")))")
     }
 
-    /// The column of an index's component, if it is of a kind that is wanted.
+    /// Returns the column of an index's component, if it is of a wanted kind.
     private func place(_ component: String, _ type: TypeLayout, _ isWanted: (ColumnType) -> Bool) -> String? {
         if let column = type.columns.first(where: { $0.property == component }) {
             return isWanted(column.type.unwrapped) ? column.column : nil

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Writing the tables within the server's transaction: those of changed entities, or all of a type by way of a staging
-// table, from which only what differs is taken over.
+// Writes the tables within the server's transaction: the rows of changed entities, or all rows of a type through a
+// staging table, from which only the rows that differ are taken.
 
 import FoundationEssentials
 import Hornbeam
@@ -18,7 +17,7 @@ public struct MirrorDifference: Sendable, Hashable, CustomStringConvertible {
     }
 
     public let kind: Kind
-    /// The table in the mirror: a type's, or that of a to-many relation.
+    /// The table in the mirror: of a type, or of a to-many relation.
     public let table: String
     /// The id of the entity, as text. For a relation also the position in its list.
     public let key: String
@@ -82,7 +81,7 @@ struct TableWriting {
     private let tables: [Table]
     private let idForm: ColumnForm
 
-    /// - Parameter schema: the mirror's, as a statement has it.
+    /// - Parameter schema: the mirror's schema, quoted for statements.
     init(_ type: TypeLayout, _ core: StoreTransaction, to connection: PostgresConnection, in schema: String) throws {
         self.connection = connection
         self.schema = schema
@@ -119,7 +118,7 @@ struct TableWriting {
         }
     }
 
-    /// Makes the tables those of the store, by writing only the rows that differ.
+    /// Makes the tables equal to the store, by writing only the rows that differ.
     func mend(_ progress: (Int) throws -> Void) throws {
         for table in tables {
             try stage(table, progress)
@@ -166,13 +165,13 @@ struct TableWriting {
         try connection.execute(
             "CREATE TEMPORARY TABLE \(Self.staging) (\(table.declarations.joined(separator: ", "))) ON COMMIT DROP")
         try copyAll(table, into: Self.staging, progress)
-        // The server doesn't look at temporary tables by itself, and would plan as for an empty one.
+        // The server gathers no statistics of temporary tables by itself, and would plan for an empty one.
         try connection.execute("ANALYZE \(Self.staging)")
     }
 
     // MARK: Changed entities
 
-    /// Writes the rows and links of those of these entities that are stored, and removes those of the others.
+    /// Writes the rows and links of the stored ones among these entities, and removes the rows and links of the others.
     func write(_ entities: Set<Value>) throws {
         let ids = Array(entities)
         for start in stride(from: 0, to: ids.count, by: EntityRows.chunk) {
@@ -199,8 +198,8 @@ struct TableWriting {
         try connection.copy(into: copyStatement(table, into: place(table))) { try rows.write(stored, to: &$0) }
     }
 
-    /// Writes each list from the first link that differs: an entity that was updated mostly has the links that
-    /// it had, and one that got a link mostly got it at the end.
+    /// Writes each list from the first link that differs. Most updated entities still have their former links, and most
+    /// new links are at the end.
     private func write(
         _ relation: TypeLayout.Relation, in table: Table, of stored: [RowID], _ keys: String
     ) throws {
@@ -231,7 +230,7 @@ struct TableWriting {
         }
     }
 
-    /// The lists that the server has, by their sources, and whether they are whole: one that was changed by hand counts
+    /// Returns the server's lists by their sources, and whether they are whole. A list that was changed by hand counts
     /// up to the first position that is missing.
     private func lists(
         in table: Table, _ relation: TypeLayout.Relation, _ keys: String

@@ -1,13 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0
+// Tells the mirror of commits: writers leave a note, and wake the thread that waits for one.
 // How the mirror hears of commits: writers leave a note, and wake the thread that waits for one.
 
 import Dispatch
 import HornbeamTree
 import Synchronization
 
-/// Any thread may use it; one waits.
+/// Any thread may leave a note; one thread waits.
 final class Waker: Sendable {
-    /// When the first note was left since the last look.
+    /// The time of the first note since the last `take`. Nil if there is none.
     private let heard = Mutex<ContinuousClock.Instant?>(nil)
     private let semaphore = DispatchSemaphore(value: 0)
 
@@ -21,7 +21,7 @@ final class Waker: Sendable {
         if isFirst { semaphore.signal() }
     }
 
-    /// Takes the note away. Returns when it was left, nil if there was none.
+    /// Takes the note away. Returns the time at which it was left, or nil if there was none.
     func take() -> ContinuousClock.Instant? {
         heard.withLock { heard in
             defer { heard = nil }
@@ -31,7 +31,7 @@ final class Waker: Sendable {
 
     private var hasHeard: Bool { heard.withLock { $0 != nil } }
 
-    /// Waits for a note, which it leaves there, as long as `isAlive`: that is asked twice a second.
+    /// Waits for a note, which stays, or until `isAlive` returns false. Calls it twice a second.
     func wait(_ interruption: Interruption, while isAlive: () -> Bool) {
         while !hasHeard, !interruption.isSet, isAlive() { _ = semaphore.wait(timeout: .now() + .milliseconds(500)) }
     }

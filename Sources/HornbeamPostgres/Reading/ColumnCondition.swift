@@ -2,10 +2,10 @@
 // Conditions on one column. Most types compare in the server as in the store: numbers with NaN behind all others and
 // −0.0 equal to 0.0, texts by the bytes of their composed form, UUIDs and data by bytes. What differs:
 //
-//     dates       columns round to microseconds, which keeps their order. Of values that round alike `<` and `=` are
-//                 undecided.
-//     parts       in ASCII texts parts are found as bytes are. In others Swift finds whole characters, and folds case
-//     of texts    by Unicode: these are undecided, unless even the bytes aren't there.
+//     dates       columns round to microseconds, which keeps their order. For values that are rounded to the same
+//                 microsecond, `<` and `=` are undecided.
+//     parts       in ASCII texts, parts are found by their bytes. In other texts Swift finds whole characters, and
+//     of texts    folds case by Unicode: these are undecided, unless even the bytes aren't there.
 
 import Hornbeam
 import HornbeamKeys
@@ -34,7 +34,7 @@ struct ColumnCondition {
         column.isNullable ? condition.negated(negated, ifNotNull: sql) : condition.negated(negated)
     }
 
-    /// A condition whose truth only rows with exact columns tell, if at all.
+    /// Returns a condition that is decided only for rows with exact columns, or for no rows.
     private func undecided(_ condition: SQLText, unlessExact isDecided: Bool) -> SQLCondition {
         SQLCondition(may: condition, must: isDecided ? "(\(condition) AND \(isExact))" : "FALSE")
     }
@@ -97,7 +97,7 @@ struct ColumnCondition {
         }
     }
 
-    /// Whether no id is this text, because no id has its U+0000.
+    /// Whether the value is an id with U+0000, which no entity of the mirror has.
     private func hasZero(_ value: Value) -> Bool {
         guard isID, case .string(let text) = value else { return false }
         return text.utf8.contains(0)
@@ -170,7 +170,7 @@ struct ColumnCondition {
             isDecidable = isDecidable && doubt != .ofAll
             literals.append(literal)
         }
-        // All elements of no list are in any array, and in none.
+        // Every array has all elements of an empty list, and no array has any of them.
         if literals.isEmpty, !hasNull { return .constant(wantsAll != negated) }
         let elements = ColumnForm(element)
         var parts: [SQLCondition] = []
@@ -223,12 +223,12 @@ struct ColumnCondition {
     }
 }
 
-/// The rows that equality with a value leaves undecided, of those whose columns hold what its column would.
+/// The rows for which equality with a value is undecided, among rows whose columns equal the value's text.
 private enum Doubt {
     case none
-    /// The properties with exact values beside their columns.
+    /// Rows with exact values beside their columns.
     case ofRows
-    /// All: no column holds the value.
+    /// All rows, because no column can hold the value.
     case ofAll
 
     init(_ value: Value, as type: ColumnType, isID: Bool) {

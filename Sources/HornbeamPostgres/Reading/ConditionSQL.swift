@@ -1,9 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
-// Conditions of the store as conditions of the server. The meaning is that of `Filter`: each is true or not, also of
-// nil, so that each has a form of its own for its opposite, and nothing depends on NULL.
+// Conditions of the store as conditions of the server. Their meaning is the meaning of `Filter`: a condition is true or
+// false for each row, also for nil. So each condition has a separate form for its opposite, and none depends on NULL.
 //
-// Columns of dates hold microseconds and those of texts their composed form, and Swift compares parts of texts by
-// characters. Where this leaves a row undecided, it is a candidate: see `SQLCondition`.
+// Columns of dates hold microseconds, columns of texts hold composed forms, and Swift compares parts of texts by
+// characters. If this leaves a row undecided, it is a candidate: see `SQLCondition`.
 
 import Hornbeam
 
@@ -14,18 +13,19 @@ final class ConditionSQL {
 
     init(_ tables: ModelTables) { self.tables = tables }
 
-    /// A table under a name that the statement doesn't have yet.
+    /// Returns a table under a name that the statement doesn't have yet.
     func named(_ table: ModelTable) -> NamedTable {
         aliases += 1
         return NamedTable(table: table, alias: "t\(aliases)")
     }
 
-    /// The condition on the rows of a table, or its opposite. `.unsupported` if the server can't test it.
+    /// Returns the condition on the rows of a table, or its opposite. Throws `.unsupported` if the server can't test
+    /// it.
     func condition(_ filter: Filter, on named: NamedTable, negated: Bool = false) throws -> SQLCondition {
         switch filter {
         case .and(let parts): return try joined(Filter.listingExclusions(parts), named, negated, isAll: !negated)
         case .or(let parts):
-            // Values that alternatives ask one column for are one parameter.
+            // Alternative values of one column become one parameter.
             let listed = Filter.any(of: parts)
             guard case .or(let parts) = listed else { return try condition(listed, on: named, negated: negated) }
             return try joined(parts, named, negated, isAll: negated)
@@ -92,11 +92,11 @@ final class ConditionSQL {
         let inner = try condition(test.filter, on: target, negated: isOfAll)
         func exists(_ condition: SQLText) -> SQLText { "EXISTS (SELECT 1 FROM \(source) AND \(condition))" }
         let found = SQLCondition(may: exists(inner.may), must: inner.must.map(exists))
-        // Each but `any` says that there is none.
+        // All quantifiers except `any` mean that there is no such entity.
         return found.negated(negated != (test.quantifier != .any))
     }
 
-    /// The stored entities that a relation leads to: their table, and what FROM and WHERE have.
+    /// Returns the stored entities that a relation leads to: their table, and the text of FROM and WHERE.
     private func targets(_ name: String, of named: NamedTable) throws -> (target: NamedTable, source: SQLText) {
         let relation = try named.table.relation(name)
         let target = self.named(try tables.table(relation.target))
@@ -115,12 +115,13 @@ final class ConditionSQL {
         )
     }
 
-    /// The number of stored entities that a relation leads to.
+    /// Returns the number of stored entities that a relation leads to.
     func linkCount(_ relation: String, of named: NamedTable) throws -> SQLText {
         "(SELECT count(*) FROM \(try targets(relation, of: named).source))"
     }
 
-    /// The links of one entity: where they lie, which of them is meant, and the target.
+    /// Returns the table, the relation and the id, as a parameter, of an entity whose links are searched. Returns nil
+    /// if no entity has the id.
     func links(of source: RelationSource) throws -> (table: ModelTable, relation: TypeLayout.Relation, id: SQLText)? {
         let table = try tables.table(source.type)
         let relation = try table.relation(source.relation)
@@ -150,7 +151,7 @@ final class ConditionSQL {
 
     // MARK: Elements of arrays
 
-    /// The condition that an element passes, nil if it isn't one on the elements themselves.
+    /// Returns the condition that an element passes, or nil if it isn't a condition on the elements themselves.
     private func anyElement(_ test: AnyElementTest, _ named: NamedTable) throws -> SQLCondition? {
         guard test.isComplete, !test.terms.isEmpty, test.steps.count == 1, let property = test.steps[0].name,
             let number = named.table.description.column(property),

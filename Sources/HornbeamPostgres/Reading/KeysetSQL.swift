@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Going on behind an entity: its place in the order as a condition, so that it is as exact as any other.
+// Continues behind an entity: its position in the order becomes a condition, which is as exact as any other.
 
 import Hornbeam
 import HornbeamPages
 
 extension RowQuery {
-    /// Leaves the rows that come behind a position in the query's order.
+    /// Keeps only the rows behind a position in the query's order.
     mutating func goOn(after position: QueryPosition, _ reading: MirrorReading) throws {
         guard let id = position.id.converted(to: table.id.type), id != .null else {
             throw HornbeamError(.invalid, "\(position.id.text) is no id of \(table.description.name)")
@@ -19,7 +19,7 @@ extension RowQuery {
         if let bound = bound(values) { try add(bound) }
     }
 
-    /// The values of the order's terms at a position.
+    /// Returns the values of the order's terms at a position.
     private func values(_ position: QueryPosition, _ id: Value, _ reading: MirrorReading) throws -> [Value] {
         var values: [Value] = try position.row.withUnsafeBytes { bytes in
             let row = try RowReader(bytes, of: table.type)
@@ -30,7 +30,7 @@ extension RowQuery {
         }
         let stored = order.indices.filter { isOfStored(order[$0]) }
         guard !stored.isEmpty else { return values }
-        // Metadata and links are those of the stored entity.
+        // Metadata and numbers of links come from the stored entity.
         let decoder = RowDecoder(table)
         let counts = try counts
         let result = try reading.run(
@@ -65,8 +65,8 @@ extension RowQuery {
         }
     }
 
-    /// The rows behind a place: those that come later by the first term, or are equal in it and come later by the next
-    /// one, and so on to the id.
+    /// Returns a filter for the rows behind a position: those that come later by the first term, or are equal in it and
+    /// come later by the next one, and so on to the id.
     private func behind(_ values: [Value], _ id: Value) -> Filter {
         var filter = Filter.compare(column: 0, .greater, id)
         for (term, value) in zip(order, values).reversed() {
@@ -107,7 +107,7 @@ extension RowQuery {
         }
     }
 
-    /// The condition of the first term alone, at which an index can begin.
+    /// Returns the condition of the first term alone, at which a scan of an index can begin.
     private func bound(_ values: [Value]) -> Filter? {
         guard order.count > 0, case .column(let column) = order[0].key, column != 0, values[0] != .null else {
             return nil
@@ -116,7 +116,7 @@ extension RowQuery {
         return table.columns[column].isNullable ? nil : .compare(column: column, .lessOrEqual, values[0])
     }
 
-    /// Goes on behind an entity in the order of linking.
+    /// Continues behind an entity in the order of linking.
     private mutating func goOn(afterLinked id: Value, _ reading: MirrorReading) throws {
         guard let position else { return }
         let result = try reading.run(

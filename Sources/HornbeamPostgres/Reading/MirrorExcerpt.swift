@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of the mirror as a store in memory: some rows, and along relations all links of these with the rows that they
-// lead to. Lists that a query nests in others, and conditions that the server leaves open, are answered there by the
-// store's own code.
+// A part of the mirror as a store in memory: some rows, and along relations all their links with the rows that these
+// lead to. Lists that a query nests in others, and conditions that the server leaves undecided, are answered there by
+// the store's own code.
 
 import Hornbeam
 import HornbeamPages
@@ -12,7 +12,7 @@ final class MirrorExcerpt {
     private let reading: MirrorReading
     /// The ids of the rows that are here, by type.
     private var present: [String: Set<Value>] = [:]
-    /// Ids that one statement names at most.
+    /// Maximum number of ids in one statement.
     private static let chunk = 5_000
 
     fileprivate init(_ reading: MirrorReading, _ context: Context) {
@@ -26,7 +26,7 @@ final class MirrorExcerpt {
         return try store(table.model)
     }
 
-    /// Puts rows here. Returns their ids, and the row ids that they have here.
+    /// Adds rows. Returns their ids, and their row ids in this store.
     @discardableResult
     func add(_ rows: [[UInt8]], of table: ModelTable) throws -> (ids: [Value], rows: [RowID]) {
         try context.session.run { _ in
@@ -45,7 +45,7 @@ final class MirrorExcerpt {
         }
     }
 
-    /// Fetches the stored ones of some ids, as far as they aren't here.
+    /// Fetches the stored entities with these ids that aren't here yet.
     func fetch(_ ids: [Value], of table: ModelTable) throws {
         let known = present[table.description.name, default: []]
         let missing = ids.filter { !known.contains($0) }
@@ -64,7 +64,7 @@ final class MirrorExcerpt {
         }
     }
 
-    /// The ones that are here, each once.
+    /// Returns the ids of entities that are here, each once.
     func present(among ids: [Value], of table: ModelTable) -> [Value] {
         let known = present[table.description.name, default: []]
         var seen: Set<Value> = []
@@ -73,10 +73,10 @@ final class MirrorExcerpt {
 
     // MARK: Links
 
-    /// Fetches what is read along relations of some rows that are here.
+    /// Fetches everything that is read along relations of some rows that are here.
     func fetch(_ dependencies: [LinkDependency], of ids: [Value], _ table: ModelTable) throws {
         for dependency in dependencies {
-            // The others were refused before.
+            // The other kinds were refused before.
             guard case .along(let name, let target) = dependency else { continue }
             let relation = try table.relation(name)
             let linked = try fetchLinks(relation, of: ids, table)
@@ -88,7 +88,7 @@ final class MirrorExcerpt {
         }
     }
 
-    /// Fetches all links of a relation, and puts them here. Returns the targets, each once.
+    /// Fetches all links of a relation and adds them. Returns the targets, each once.
     private func fetchLinks(
         _ relation: TypeLayout.Relation, of ids: [Value], _ table: ModelTable
     ) throws -> [Value] {
@@ -148,7 +148,7 @@ final class MirrorExcerpt {
 
     // MARK: Testing
 
-    /// Whether each of some rows that are here passes the conditions.
+    /// Returns for each of some rows that are here whether it passes the conditions.
     func test(_ rows: [RowID], of table: ModelTable, by filters: [Filter]) throws -> [Bool] {
         try context.session.run { session in
             let core = try session.core
@@ -161,7 +161,7 @@ final class MirrorExcerpt {
 }
 
 extension Array {
-    /// The elements in parts of a size.
+    /// Returns the elements in parts of a size.
     fileprivate func parts(of size: Int) -> [[Element]] {
         stride(from: 0, to: count, by: size).map { Array(self[$0..<Swift.min(count, $0 + size)]) }
     }
@@ -170,8 +170,8 @@ extension Array {
 extension MirrorReading {
     private struct Undo: Error {}
 
-    /// Runs `body` with a part of the mirror that is empty, and gone afterwards: making a store of its own for each
-    /// read would take longer than most reads.
+    /// Runs `body` with an empty excerpt, whose content is removed afterwards. Making a store for each read would take
+    /// longer than most reads.
     func withExcerpt<Result>(_ body: (MirrorExcerpt) throws -> Result) throws -> Result {
         var context = try session.memory()
         var result: Result?

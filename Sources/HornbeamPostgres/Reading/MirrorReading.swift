@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads of one state of the mirror: one statement alone, or several in a transaction.
+// Reads of one state of the mirror: a single statement, or several in a transaction.
 
 import Hornbeam
 import HornbeamPages
@@ -32,7 +32,7 @@ final class ReaderSession {
         return record.layout
     }
 
-    /// A store in memory of all models. Nothing stays in it.
+    /// Returns a store in memory with all models. It is always empty between reads.
     func memory() throws -> Context {
         if let known { return known }
         let context = Context()
@@ -48,7 +48,7 @@ final class ReaderSession {
         return context
     }
 
-    /// Reads the layout again. Returns false if it is as it was.
+    /// Reads the layout again. Returns false if it hasn't changed.
     func refresh() throws -> Bool {
         let layout = try Self.layout(connection, settings)
         guard layout != tables.layoutRead else { return false }
@@ -61,7 +61,7 @@ final class ReaderSession {
 /// The server, the schema and the models of a reader.
 struct ReaderSettings: Sendable {
     let address: String
-    /// The schema as a statement has it.
+    /// The schema, quoted for statements.
     let schema: String
     let models: ModelSet
     /// The names of the models that the program gave.
@@ -77,7 +77,7 @@ final class MirrorReading {
     /// Parameters of a statement are counted in 16 bits.
     private static let maximumParameters = 65_535
 
-    /// Thrown where one statement isn't enough outside of a transaction: the read begins anew in one.
+    /// Thrown if one statement isn't enough outside of a transaction. The read begins again in a transaction.
     struct NeedsTransaction: Error {}
 
     private init(_ session: ReaderSession, hasTransaction: Bool) {
@@ -85,8 +85,8 @@ final class MirrorReading {
         self.hasTransaction = hasTransaction
     }
 
-    /// Runs `body`, all of whose reads see one state. It may run twice.
-    /// - Parameter isLong: whether it is known that one statement won't do.
+    /// Runs `body`, whose reads all see one state. `body` may run twice.
+    /// - Parameter isLong: whether the read is known to need more than one statement.
     static func read<Result>(
         _ session: ReaderSession, isLong: Bool, _ body: (MirrorReading) throws -> Result
     ) throws -> Result {
@@ -118,7 +118,7 @@ final class MirrorReading {
         return try session.connection.execute(statement, parameters)
     }
 
-    /// Whether each of some rows passes conditions, whatever these ask of other entities.
+    /// Returns for each of some rows whether it passes conditions, which may depend on other entities.
     func test(_ rows: [[UInt8]], of table: ModelTable, by filters: [Filter]) throws -> [Bool] {
         if rows.isEmpty { return [] }
         return try withExcerpt { excerpt in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of a program's models: which column of the mirror is which property's. The models are compared with the
-// mirror's layout here, since store and reader may be of different versions of a program.
+// The tables of a program's models: the column of the mirror for each property. The models are compared with the
+// mirror's layout here, because store and reader may be of different versions of a program.
 
 import Hornbeam
 import HornbeamTree
@@ -10,12 +10,12 @@ final class ModelTables {
     private let layout: MirrorLayout
     private let models: ModelSet
     private let descriptions: [String: EntityDescription]
-    /// The types of ids, by the names of their entities'.
+    /// The types of ids by entity names.
     private let ids: [String: ColumnType]
     private let schema: String
     private var made: [String: ModelTable] = [:]
 
-    /// - Parameter schema: the mirror's, as a statement has it.
+    /// - Parameter schema: the mirror's schema, quoted for statements.
     init(_ layout: MirrorLayout, _ models: ModelSet, in schema: String) {
         self.layout = layout
         self.models = models
@@ -26,8 +26,8 @@ final class ModelTables {
 
     var layoutRead: MirrorLayout { layout }
 
-    /// The table of a type. `.unregisteredEntity` if the reader doesn't know its model, `.schemaMismatch` if it isn't
-    /// the mirror's.
+    /// Returns the table of a type. Throws `.unregisteredEntity` if the reader doesn't know its model, and
+    /// `.schemaMismatch` if the model doesn't fit the mirror.
     func table(_ name: String) throws(HornbeamError) -> ModelTable {
         if let table = made[name] { return table }
         guard let description = descriptions[name], let model = models.model(name) else {
@@ -50,11 +50,11 @@ final class ModelTable {
     /// A stored property.
     struct Column {
         let property: String
-        /// Without its optionality.
+        /// The type without its optionality.
         let type: ColumnType
         let isNullable: Bool
         let form: ColumnForm
-        /// The column in the server as a statement has it, nil if the mirror lacks it: its values are nil then.
+        /// The quoted column in the server. Nil if the mirror lacks it: then its values are nil.
         let name: String?
 
         init(_ property: String, _ type: ColumnType, isNullable: Bool, _ form: ColumnForm, _ name: String?) {
@@ -62,7 +62,7 @@ final class ModelTable {
             self.name = name.map(quoted)
         }
 
-        /// Whether values of its type may be exact in the column of exact values alone.
+        /// Whether values of its type may be exact only in the column of exact values.
         var mayBeInexact: Bool {
             switch type {
             case .bool, .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64, .uuid, .data: false
@@ -75,9 +75,9 @@ final class ModelTable {
     let description: EntityDescription
     let type: EntityType
     let layout: TypeLayout
-    /// By their numbers in the model.
+    /// The columns by their numbers in the model.
     let columns: [Column]
-    /// The schema with the table.
+    /// The table with its schema.
     let name: SQLText
     private let schema: String
 
@@ -98,10 +98,11 @@ final class ModelTable {
     }
 
     var id: Column { columns[0] }
-    /// The numbers of the properties that entities have: the store's own columns are not among them.
+    /// The numbers of the declared properties, without the store's own columns.
     private(set) lazy var declared = Set(columns.indices.filter { !description.columns[$0].isHidden })
 
-    /// The columns that hold ids of what to-one relations lead to, for indexes, are not the mirror's own.
+    /// Returns the column of a property. A column that holds the ids of a to-one relation's targets, for indexes, is
+    /// the relation's column in the mirror.
     private static func column(
         _ column: ColumnDescription, _ layout: TypeLayout, _ model: EntityDescription
     ) throws(HornbeamError) -> Column {
@@ -164,17 +165,17 @@ final class ModelTable {
     func links(_ relation: TypeLayout.Relation) -> SQLText { SQLText.trusted("\(schema).\(quoted(relation.place))") }
 }
 
-/// A table with the name that it has in one statement.
+/// A table with its name in one statement.
 struct NamedTable {
     let table: ModelTable
     let alias: String
 
-    /// The table as FROM has it.
+    /// The table in a FROM clause.
     var source: SQLText { "\(table.name) AS \(SQLText.trusted(alias))" }
 
     func place(_ name: String) -> SQLText { SQLText.trusted("\(alias).\(quoted(name))") }
 
-    /// The column of a property. `.invalid` if there is none of this number.
+    /// Returns the column of a property. Throws `.invalid` if there is none of this number.
     func column(_ number: Int) throws(HornbeamError) -> (column: ModelTable.Column, sql: SQLText) {
         guard table.columns.indices.contains(number) else {
             throw HornbeamError(
@@ -192,13 +193,13 @@ struct NamedTable {
 }
 
 extension ColumnForm {
-    /// A value as a parameter.
+    /// Returns a value as a parameter.
     func parameter(_ value: Value) -> SQLText {
         guard let text = text(value) else { return "NULL::\(SQLText.trusted(plainSQL))" }
         return "\(text, as: plainSQL)"
     }
 
-    /// Several values as a parameter that is an array.
+    /// Returns several values as a parameter that is an array.
     func parameter(_ values: [Value]) -> SQLText {
         var text: [UInt8] = []
         _ = appendList(values, to: &text)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader as programs use it. Its connections block, so each has a queue of its own; what is public here is
-// asynchronous, but for the reads of one state within `read`.
+// The public interface of the reader. Its connections block, so each has a queue of its own. All functions are
+// asynchronous, except the reads of one state within `read`.
 
 public import Hornbeam
 import HornbeamTree
@@ -17,23 +17,23 @@ import HornbeamTree
 ///
 /// A query becomes SQL, and its results are those that the store would give in the state that the mirror shows:
 /// conditions on stored properties and along relations, sorts by properties and by numbers of related entities, limits,
-/// `after`, relations that are loaded with `with` and `id`, counts and aggregates. One thing differs: entities that are
-/// equal in a sort come by their ids. For integers from 0 on that is the store's order. The store has other ids in the
-/// order in which they were first saved or linked, which the mirror doesn't know.
+/// `after`, relations that are loaded with `with` and `id`, counts and aggregates. There is one difference: entities
+/// that are equal in a sort are in the order of their ids. For integers from 0 on that is the store's order. The store
+/// has other ids in the order in which they were first saved or linked, which the mirror doesn't know.
 ///
-/// A query that can't be asked so throws `.unsupported` before anything is sent: conditions and sorts by computed
+/// A query that the server can't answer throws `.unsupported` before anything is sent: conditions and sorts by computed
 /// properties, closures, regular expressions or two properties, full-text matches, indexes that the program keeps, and
-/// lists that go on from the rows of another list. Lists that are nested in others by `with`, and lists of ids, may
-/// have conditions in Swift too, because they are answered here.
+/// lists that continue from the rows of another list. Lists that are nested in others by `with`, and lists of ids, may
+/// also have conditions in Swift, because the reader answers them.
 ///
-/// Parts of texts are looked for by Swift's rules. Where a text has other characters than ASCII the server can't tell
-/// alone: rows that may pass are fetched, and tested here. Without regard to case these are all rows whose text isn't
+/// Parts of texts are searched by Swift's rules. If a text has characters beyond ASCII, the server alone can't decide:
+/// rows that may pass are fetched and tested by the reader. If case doesn't matter, these are all rows whose text isn't
 /// ASCII.
 public final class PostgresReader: Sendable {
     public struct Options: Sendable {
-        /// Number of connections at most. Each is made when the others are at work.
+        /// Maximum number of connections. Each is made when all others are busy.
         public var connections = 4
-        /// How long the server may be silent before a read fails with `.timedOut`.
+        /// Maximum time for which the server may be silent before a read fails with `.timedOut`.
         public var timeout: Duration = .seconds(30)
 
         public init() {}
@@ -41,12 +41,12 @@ public final class PostgresReader: Sendable {
 
     private let pool: ReaderPool
 
-    /// A reader that connects when it is first asked for something. The models are compared with the mirror's layout
-    /// then: what the mirror lacks, or has in another type, is a `.schemaMismatch`. A property that may be nil and that
-    /// the mirror lacks is nil.
+    /// Makes a reader, which connects at its first read. Then the models are compared with the mirror's layout: a read
+    /// throws `.schemaMismatch` if the mirror lacks a property or has it in another type. An optional property that the
+    /// mirror lacks is nil. Throws `.invalid` for options that aren't allowed.
     /// - Parameters:
-    ///   - address: of the server, as libpq has it: `postgresql://user@host/database`, several hosts, a service.
-    ///   - schema: that of the mirror.
+    ///   - address: the server's address in libpq's form: `postgresql://user@host/database`, several hosts, a service.
+    ///   - schema: the mirror's schema.
     ///   - models: the entity types to read.
     ///   - options: the number of connections, at least 1, and the timeout, at least a second.
     public convenience init(
@@ -70,8 +70,8 @@ public final class PostgresReader: Sendable {
         pool = ReaderPool(settings, count: options.connections)
     }
 
-    /// Runs `body`, all of whose reads see one state of the mirror. It runs on a queue of the reader's, and runs again
-    /// if the connection is lost meanwhile.
+    /// Runs `body`, whose reads all see one state of the mirror. It runs on a queue of the reader, and runs again if
+    /// the connection is lost meanwhile.
     public func read<Result: Sendable>(
         _ body: @escaping @Sendable (Snapshot) throws -> Result
     ) async throws -> Result {
@@ -105,7 +105,7 @@ public final class PostgresReader: Sendable {
         return try await pool.read(isLong: false) { try $0.find(Entity.self, id) }
     }
 
-    /// Returns the ids alone.
+    /// Returns the ids of a query's entities.
     public func ids<Entity: EntityModelProtocol>(_ list: QueryList<Entity>) async throws -> [Entity.ID]
     where Entity.ID: Sendable {
         try await pool.read(isLong: false) { try $0.ids(list) }
@@ -148,7 +148,7 @@ public final class PostgresReader: Sendable {
         _ keyPath: KeyPath<Entity, Property?>, of list: QueryList<Entity> = QueryList()
     ) async throws -> Property { try await aggregate(.sum(keyPath), of: list) }
 
-    /// Returns the mean, nil if there are no values. A `Double`, or a `Decimal` for decimals.
+    /// Returns the mean: a `Decimal` for decimals, otherwise a `Double`. Returns nil if there are no values.
     public func average<Entity: EntityModelProtocol, Property: SummableNumber>(
         _ keyPath: KeyPath<Entity, Property>, of list: QueryList<Entity> = QueryList()
     ) async throws -> Property.Average? { try await aggregate(.average(keyPath), of: list) }

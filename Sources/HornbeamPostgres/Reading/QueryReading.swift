@@ -11,7 +11,7 @@ extension MirrorReading {
         return try resolve(list).first
     }
 
-    /// The stored ones of some ids, in their order.
+    /// Returns the stored entities with these ids, in the order of the ids.
     private func find<Entity: EntityModelProtocol>(_: Entity.Type, _ ids: [Value]) throws -> [Entity] {
         let table = try session.tables.table(Entity.entityName)
         let query = EntityQuery(type: Entity.entityName, filter: .within(column: 0, ids))
@@ -76,7 +76,7 @@ extension MirrorReading {
             return try resolveHere(list.withoutNested, ids, []) { try list.count(in: $0) }
         }
         let query = try entityQuery(list)
-        // A place to go on after is one in the order.
+        // The position to continue after is one in the order.
         return try RowSearch(try rowQuery(query, isOrdered: query.after != nil), self).count()
     }
 
@@ -151,7 +151,7 @@ extension MirrorReading {
         }
     }
 
-    /// The statement's parts, with the place to go on after as a condition.
+    /// Returns the parts of the statement. The position to continue after becomes a condition.
     private func rowQuery(_ query: EntityQuery, isOrdered: Bool = true) throws -> RowQuery {
         var rows = try RowQuery(query, session.tables, isOrdered: isOrdered)
         if let after = query.after { try rows.goOn(after: position(after, rows), self) }
@@ -181,7 +181,8 @@ extension MirrorReading {
                 + "entity, is in the order of relevance, or has rows that its relation doesn't lead to")
     }
 
-    /// Resolves a list of ids in memory, where it finds no more than the entities of these.
+    /// Resolves a list of ids in memory, in a store that has only the entities with these ids and what is read from
+    /// them.
     private func resolveHere<Entity: EntityModelProtocol, Result>(
         _ list: QueryList<Entity>, _ ids: [Value], _ nested: [LinkDependency], _ body: (Context) throws -> Result
     ) throws -> Result {
@@ -204,7 +205,7 @@ extension MirrorReading {
 }
 
 extension EntityQuery {
-    /// Whether nothing is selected, ordered or left out.
+    /// Whether the query has no condition, order or limit.
     fileprivate var isEverything: Bool {
         guard case .all = filter else { return false }
         return sort.isEmpty && limit == nil && offset == 0 && after == nil
@@ -220,7 +221,7 @@ extension ModelTable {
         }
     }
 
-    /// Whether the server's groups of equal values are the store's, with nothing lost in the columns.
+    /// Whether the server's groups of equal values are the store's groups, and the columns hold all values exactly.
     fileprivate func areGroups(_ columns: Set<Int>) -> Bool {
         !columns.isEmpty
             && columns.allSatisfy { number in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The connections of a reader, each with a queue of its own. A read goes to the one with the least to do.
+// The connections of a reader, each with a queue of its own. A read goes to the connection with the fewest reads.
 
 import Dispatch
 import Hornbeam
@@ -8,7 +8,7 @@ import Synchronization
 
 final class ReaderPool: Sendable {
     private let connections: [PooledConnection]
-    /// Number of reads that each has to do.
+    /// Number of unfinished reads of each connection.
     private let loads: Mutex<[Int]>
 
     init(_ settings: ReaderSettings, count: Int) {
@@ -16,7 +16,7 @@ final class ReaderPool: Sendable {
         loads = Mutex(Array(repeating: 0, count: count))
     }
 
-    /// Reads one state of the mirror; the task's cancellation ends it.
+    /// Reads one state of the mirror. Cancelling the task ends the read.
     func read<Result: Sendable>(
         isLong: Bool, _ body: @escaping @Sendable (MirrorReading) throws -> Result
     ) async throws -> Result {
@@ -41,7 +41,7 @@ final class ReaderPool: Sendable {
 
 /// A connection, made when it is needed.
 ///
-/// `@unchecked Sendable`: only what runs on its queue looks at the session.
+/// `@unchecked Sendable`: only code on its queue uses the session.
 private final class PooledConnection: @unchecked Sendable {
     private let settings: ReaderSettings
     private let queue = DispatchQueue(label: "hornbeam.reader")
@@ -65,10 +65,10 @@ private final class PooledConnection: @unchecked Sendable {
             return try attempt(isLong: isLong, interruption, body)
         } catch let error as HornbeamError {
             switch error.code {
-            // Reads change nothing, so that they may be done again.
+            // Reads change nothing, so they can be repeated.
             case .unreachable, .serialization: break
             case .server, .schemaMismatch:
-                // The store may have got another schema, and the mirror other tables.
+                // The store may have another schema now, and the mirror other tables.
                 guard !isNew, let session, (try? session.refresh()) ?? true else { throw error }
             default: throw error
             }
@@ -91,7 +91,7 @@ private final class PooledConnection: @unchecked Sendable {
         do {
             return try MirrorReading.read(session, isLong: isLong, body)
         } catch let error as HornbeamError {
-            // After these the connection is closed, or may have an answer to come.
+            // After these errors the connection is closed, or an answer may still arrive.
             if [.unreachable, .timedOut, .cancelled].contains(error.code) { self.session = nil }
             throw error
         }

@@ -4,7 +4,7 @@
 public import Hornbeam
 
 extension PostgresReader {
-    /// One state of the mirror. It is good within the closure of `read`, in that closure's thread.
+    /// One state of the mirror. It is valid only within the closure of `read`, in that closure's thread.
     public final class Snapshot {
         private var reading: MirrorReading?
 
@@ -39,7 +39,7 @@ extension PostgresReader {
             try open().find(Entity.self, id.columnValue)
         }
 
-        /// Returns the ids alone.
+        /// Returns the ids of a query's entities.
         public func ids<Entity: EntityModelProtocol>(_ list: QueryList<Entity>) throws -> [Entity.ID] {
             try open().ids(list)
         }

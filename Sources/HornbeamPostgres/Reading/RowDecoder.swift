@@ -8,7 +8,7 @@ import HornbeamPages
 /// Reads some columns of a type's table.
 struct RowDecoder {
     let table: ModelTable
-    /// The columns that are read, with the way to read each. The others of a row are nil.
+    /// The columns that are read, with the way to read each. Other columns of a row are nil.
     private let columns: [(number: Int, form: Form)]
     /// The columns that may have an exact value beside them.
     private let inexact: [Int]
@@ -16,7 +16,7 @@ struct RowDecoder {
     /// A small enum, because it is switched over for each value.
     private enum Form {
         case text, integer, bool, float, date
-        /// Goes through `Value`.
+        /// Read through `Value`.
         case other
 
         init(_ type: ColumnType, isID: Bool) {
@@ -32,8 +32,8 @@ struct RowDecoder {
     }
 
     /// - Parameters:
-    ///   - columns: those that are needed, nil for all.
-    ///   - isRounded: whether values do as the columns have them.
+    ///   - columns: the columns that are needed; nil for all.
+    ///   - isRounded: whether the values in the columns are enough, without the exact values.
     init(_ table: ModelTable, columns: Set<Int>? = nil, isRounded: Bool = false) {
         self.table = table
         let read = table.columns.indices.filter { number in
@@ -46,7 +46,7 @@ struct RowDecoder {
     /// Number of columns of a result that it reads.
     var width: Int { columns.count + (inexact.isEmpty ? 0 : 1) }
 
-    /// The columns as SELECT has them, with commas between them.
+    /// Returns the columns for SELECT, separated by commas.
     func selection(_ named: NamedTable) -> SQLText {
         var text = ""
         for (column, _) in columns {
@@ -60,7 +60,7 @@ struct RowDecoder {
         return inexact.isEmpty ? columns : "\(columns), \(named.place(table.layout.exact))"
     }
 
-    /// The row as the store has it.
+    /// Returns the row in the store's form.
     func row(_ result: PostgresResult, _ number: Int) throws(HornbeamError) -> [UInt8] {
         var writer = RowWriter(layout: table.type.layout)
         let exact = inexact.isEmpty ? [] : try exactValues(result.bytes(number, columns.count))
@@ -76,7 +76,7 @@ struct RowDecoder {
         return try writer.finish()
     }
 
-    /// The exact values of columns that are read.
+    /// Returns the exact values of columns that are read.
     private func exactValues(_ bytes: Bytes?) throws(HornbeamError) -> [(column: Int, value: Value)] {
         guard let bytes else { return [] }
         guard let values = ExactValues.read(bytes) else {
@@ -136,7 +136,7 @@ struct RowDecoder {
         return number
     }
 
-    /// Reads `2024-05-02 17:30:00.123456+00`. Returns nil for the dates before year 1, behind 9999, and infinite ones.
+    /// Reads `2024-05-02 17:30:00.123456+00`. Returns nil for dates before year 1, after year 9999, and infinite ones.
     private static func date(_ bytes: Bytes) -> Double? {
         func number(_ places: Range<Int>) -> Int? {
             var number = 0
@@ -158,7 +158,7 @@ struct RowDecoder {
             guard let written = number(20..<20 + digits) else { return nil }
             fraction = (digits..<6).reduce(written) { number, _ in number * 10 }
         }
-        // Years from March on, and 400 years at a time.
+        // Years begin in March here, so that leap days are at their ends.
         let from = month > 2 ? year : year - 1
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
         let days = from * 365 + from / 4 - from / 100 + from / 400 + dayOfYear - 719_468
@@ -176,6 +176,6 @@ struct RowDecoder {
 }
 
 extension Value {
-    /// The seconds of a date, nil for other values.
+    /// The seconds of a date. Nil for other values.
     fileprivate var seconds: Double? { if case .date(let seconds) = self { seconds } else { nil } }
 }

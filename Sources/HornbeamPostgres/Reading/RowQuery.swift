@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A query for the rows of one type as a statement: its condition, its order with ties by id, its part.
+// A query for the rows of one type as a statement: its condition, its order (ties by id), limit and offset.
 
 import Hornbeam
 import HornbeamKeys
 
-/// A term of an order, as the server sorts by it.
+/// A term of an order, in the form by which the server sorts.
 struct OrderTerm {
     enum Key {
         case column(Int)
-        /// The number of entities that a relation leads to, which the statement gives beside the row's columns.
+        /// The number of entities that a relation leads to. The statement selects it beside the row's columns.
         case linkCount(String)
     }
 
     let key: Key
     let isDescending: Bool
-    /// Whether values that differ may be equal for the server.
+    /// Whether different values may be equal for the server.
     let isRounded: Bool
     let sql: SQLText
 }
@@ -22,14 +22,14 @@ struct OrderTerm {
 /// A query of one table.
 struct RowQuery {
     let named: NamedTable
-    /// The tables as FROM has them.
+    /// The tables in the FROM clause.
     private(set) var source: SQLText
-    /// All of which must hold.
+    /// The conditions, all of which must hold.
     private var parts: [SQLCondition] = []
-    /// The conditions that candidates are tested by.
+    /// The conditions by which candidates are tested.
     private(set) var undecided: [Filter] = []
     private(set) var order: [OrderTerm] = []
-    /// The position in a relation's list, if this is the order.
+    /// The position in a relation's list, if rows are sorted by it.
     private(set) var position: SQLText?
     var limit: Int?
     var offset: Int
@@ -68,7 +68,7 @@ struct RowQuery {
         parts.append(part)
     }
 
-    /// Adds a condition that the server alone tests.
+    /// Adds a condition that only the server tests.
     mutating func restrict(_ condition: SQLText) { parts.append(SQLCondition(condition)) }
 
     var condition: SQLCondition { .all(parts) }
@@ -85,7 +85,7 @@ struct RowQuery {
                     .invalid,
                     "\(table.description.name).\(column.property) has no order to sort by: sort by another property")
             }
-            // Only where there are nils, because indexes have them at the other end.
+            // Only if there may be nils, because indexes have them at the other end.
             let nils: SQLText = !column.isNullable ? "" : term.descending ? " NULLS LAST" : " NULLS FIRST"
             return OrderTerm(
                 key: .column(number), isDescending: term.descending, isRounded: column.type == .date && number != 0,
@@ -103,7 +103,8 @@ struct RowQuery {
         }
     }
 
-    /// Without a sort the order is that of linking, if one entity's relation is asked for first.
+    /// Without a sort, rows are in the order of linking if the first condition of this kind asks for one entity's
+    /// relation.
     private mutating func orderByLinks(_ conjuncts: [Filter]) throws {
         let first = conjuncts.first { part in
             switch part {
@@ -126,7 +127,7 @@ struct RowQuery {
         }
     }
 
-    /// ORDER BY with its terms: no two rows are equal in it. Empty if the order doesn't matter.
+    /// ORDER BY with its terms, by which no two rows are equal. Empty if the order doesn't matter.
     var orderBy: SQLText {
         if !isOrdered { return "" }
         if let position { return " ORDER BY \(position)" }
@@ -136,7 +137,7 @@ struct RowQuery {
         return " ORDER BY \(SQLText.joined(terms, by: ", "))"
     }
 
-    /// The numbers of related entities that rows are sorted by, as SELECT has them.
+    /// The numbers of related entities by which rows are sorted, for SELECT.
     var counts: [SQLText] {
         get throws {
             var counts: [SQLText] = []
@@ -149,7 +150,7 @@ struct RowQuery {
         }
     }
 
-    /// Whether the server's rows come in the store's order.
+    /// Whether the server's order of rows may differ from the store's, because it compares rounded values.
     var isRounded: Bool { order.contains(where: \.isRounded) }
 
     // MARK: Statements
@@ -164,13 +165,13 @@ struct RowQuery {
         "SELECT \(SQLText.joined(columns, by: ", ")) FROM \(source) WHERE \(condition)\(end)"
     }
 
-    /// Number of results of so many rows that pass.
+    /// Returns the number of results if `count` rows pass the condition.
     func cut(_ count: Int) -> Int {
         if offset < 0 { return 0 }
         return max(0, min(limit ?? .max, count - min(count, offset)))
     }
 
-    /// Number of rows from the first one on that are needed; nil for all.
+    /// Number of rows that are needed from the first one on. Nil for all.
     var needed: Int? {
         limit.map { limit in
             let (sum, isLarge) = max(0, limit).addingReportingOverflow(max(0, offset))
@@ -180,13 +181,13 @@ struct RowQuery {
 }
 
 extension Filter {
-    /// Whether at most one entity passes, because it asks for an id.
+    /// Whether at most one entity passes, because the condition is equality with an id.
     fileprivate var isOfOneID: Bool { if case .compare(0, .equal, _) = self { true } else { false } }
 }
 
 extension [LinkDependency] {
-    /// `.unsupported` if something else is read than what relations of the rows lead to.
-    /// - Parameter reader: what reads it, for the message.
+    /// Throws `.unsupported` if anything is read other than along relations of the rows.
+    /// - Parameter reader: a description of the reading part, for the message.
     func requireAlong(_ reader: @autoclosure () -> String) throws(HornbeamError) {
         for dependency in self {
             guard case .along(_, let target) = dependency else {

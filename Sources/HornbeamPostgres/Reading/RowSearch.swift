@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding the rows of a query in the store's order. Mostly one statement gives them. Where its condition leaves
-// candidates, or its order rounds, rows are fetched from the beginning of the server's order, the candidates among them
-// tested and the rows sorted here; until enough have passed for the query's limit.
+// Finds the rows of a query in the store's order. Usually one statement returns them. If its condition leaves
+// candidates, or its order compares rounded values, rows are fetched from the beginning of the server's order, the
+// candidates among them are tested and the rows sorted here, until enough rows have passed for the query's limit.
 
 import Hornbeam
 import HornbeamKeys
@@ -13,14 +13,14 @@ struct RowSearch {
     private let query: RowQuery
     private let condition: SQLCondition
     private let decoder: RowDecoder
-    /// Rows that are fetched beyond the limit at first, for those that don't pass.
+    /// Number of rows that are first fetched beyond the limit, in place of rows that don't pass.
     private static let reserve = 16
 
-    /// - Parameter columns: those that are needed of the rows, nil for all.
+    /// - Parameter columns: the columns that are needed; nil for all.
     init(_ query: RowQuery, columns: Set<Int>? = nil, _ reading: MirrorReading) {
         self.query = query
         self.reading = reading
-        // Candidates and sorts look at other columns too.
+        // Testing candidates and sorting also need other columns.
         condition = query.condition
         let isPlain = condition.isExact && !query.isRounded
         decoder = RowDecoder(query.table, columns: isPlain ? columns : nil)
@@ -51,11 +51,11 @@ struct RowSearch {
     /// A row that passes.
     private struct Found {
         let row: [UInt8]
-        /// Bytes that sort as the store does.
+        /// Bytes whose order is the store's order.
         let key: [UInt8]
-        /// Its place in the server's order, by which ties go.
+        /// Its position in the server's order, which decides ties.
         let place: Int
-        /// The key up to the first term that rounds, with that one rounded. Rows that differ in it are in order.
+        /// The key up to the first rounded term, with that term rounded. Rows with different prefixes are in order.
         let prefix: [UInt8]
     }
 
@@ -74,7 +74,7 @@ struct RowSearch {
         }
     }
 
-    /// Whether no row behind those fetched comes before one that is needed.
+    /// Whether no row behind the fetched ones comes before a needed one.
     private func isEnough(_ found: [Found], _ last: [UInt8]) -> Bool {
         guard let needed = query.needed, needed <= found.count else { return false }
         return !query.isRounded || needed == 0 || found[needed - 1].prefix != last
@@ -92,7 +92,7 @@ struct RowSearch {
         return sorted[min(query.offset, end)..<end].map(\.row)
     }
 
-    /// The rows of a result that pass, and the prefix of its last row.
+    /// Returns the rows of a result that pass, and the prefix of its last row.
     private func passing(
         _ result: PostgresResult, countsAt: Int, certainAt: Int
     ) throws -> (found: [Found], last: [UInt8]) {
@@ -147,7 +147,7 @@ struct RowSearch {
 // MARK: - Counting
 
 extension RowSearch {
-    /// Number of the rows.
+    /// Returns the number of rows.
     func count() throws -> Int {
         if let limit = query.limit, limit <= 0 { return 0 }
         if condition.isExact {
@@ -178,8 +178,8 @@ extension RowSearch {
         return number
     }
 
-    /// Calls `body` with rows of other integers that have the number and the sum of those in a column: the mean rounded
-    /// down, and the number above it so many times that the sum is right.
+    /// Calls `body` with rows of other integers that have the same count and sum as the integers in a column: the mean
+    /// rounded down, and the next greater number, as often as needed for the right sum.
     func forEachMean(of column: Int, _ body: ([UInt8], Int) throws -> Void) throws {
         let sql = try query.named.column(column).sql
         let result = try reading.run(
@@ -196,7 +196,7 @@ extension RowSearch {
         }
     }
 
-    /// Calls `body` with rows of different values in the columns, and the number of rows that have these.
+    /// Calls `body` with one row for each combination of values in the columns, and the number of rows that have it.
     func forEachValue(of columns: Set<Int>, _ body: ([UInt8], Int) throws -> Void) throws {
         let decoder = RowDecoder(query.table, columns: columns, isRounded: true)
         let list = decoder.selection(query.named)

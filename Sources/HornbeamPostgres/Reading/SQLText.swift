@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQL with its parameters in their places. A string of a program gets into it as a parameter or as a quoted name:
-// literals of the code alone are SQL.
+// SQL with its parameters in their positions. A string of a program gets into it only as a parameter or as a quoted
+// name. Only literals in the code are SQL.
 
 /// A statement, or a part of one.
 struct SQLText: Sendable, ExpressibleByStringInterpolation {
@@ -31,13 +31,13 @@ struct SQLText: Sendable, ExpressibleByStringInterpolation {
         mutating func appendInterpolation(_ part: SQLText) { pieces += part.pieces }
         mutating func appendInterpolation(_ number: Int) { pieces.append(.text(String(number))) }
         mutating func appendInterpolation(name: String) { pieces.append(.text(quoted(name))) }
-        /// A value as the server reads it, and the type that it has.
+        /// Appends a value in the text that the server reads, with its type.
         mutating func appendInterpolation(_ parameter: String, as type: String) {
             pieces.append(.parameter(parameter, type: type))
         }
     }
 
-    /// A type, a quoted name or an alias that this module has made.
+    /// Returns a type, a quoted name or an alias that this module has made.
     static func trusted(_ text: String) -> SQLText { SQLText(pieces: [.text(text)]) }
 
     static func joined(_ parts: [SQLText], by separator: String) -> SQLText {
@@ -49,7 +49,7 @@ struct SQLText: Sendable, ExpressibleByStringInterpolation {
         return SQLText(pieces: pieces)
     }
 
-    /// The statement with numbers for its parameters. A parameter that comes twice is sent once.
+    /// The statement with numbered parameters. A parameter that occurs twice is sent once.
     var statement: (sql: String, parameters: [String?]) {
         var sql = ""
         var parameters: [String?] = []
@@ -67,11 +67,11 @@ struct SQLText: Sendable, ExpressibleByStringInterpolation {
     }
 }
 
-/// A condition as the server can test it. It may lack what decides of some rows: these are candidates, and tested here.
+/// A condition that the server can test. It may leave some rows undecided: these are candidates, which are tested here.
 struct SQLCondition: Sendable {
     /// True for each row that passes, and for candidates.
     var may: SQLText
-    /// True only for rows that pass; nil if `may` is the condition itself.
+    /// True only for rows that pass. Nil if `may` is the whole condition.
     var must: SQLText?
 
     init(_ condition: SQLText) { may = condition }
@@ -99,14 +99,14 @@ struct SQLCondition: Sendable {
         return SQLCondition(may: may, must: "(\(SQLText.joined(parts.map(\.certain), by: sign)))")
     }
 
-    /// The condition, or its opposite, of something that is never NULL.
+    /// Returns the condition, or its opposite. The condition must never be NULL.
     func negated(_ isNegated: Bool) -> SQLCondition {
         guard isNegated else { return self }
         return SQLCondition(may: "NOT (\(certain))", must: must.map { _ in "NOT (\(may))" })
     }
 
-    /// The condition on a column, or its opposite. What the condition says of NULL is NULL, which isn't true: the
-    /// opposite is.
+    /// Returns the condition on a column, or its opposite. On NULL the condition is NULL, which isn't true, so its
+    /// opposite is true.
     func negated(_ isNegated: Bool, ifNotNull column: SQLText) -> SQLCondition {
         guard isNegated else { return self }
         func opposite(_ condition: SQLText) -> SQLText { "(\(column) IS NULL OR NOT (\(condition)))" }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way back: a store made of a mirror's tables. It gets its name when it is whole.
+// The way back: a store made of a mirror's tables. The file gets its name only when it is whole.
 
 import FoundationEssentials
 public import Hornbeam
@@ -10,20 +10,20 @@ import HornbeamTree
 public struct RestoredStore: Sendable, Equatable {
     /// Number of entities of each type.
     public internal(set) var entities: [String: Int] = [:]
-    /// Number of links, each counted at each to-many side, and at a to-one side.
+    /// Number of links. Each is counted at each to-many side, and at a to-one side.
     public internal(set) var links = 0
-    /// The state of the former store that it has: `Database.version` there.
+    /// The state of the former store that was restored: `Database.version` there.
     public internal(set) var version: UInt64 = 0
 }
 
 extension Database {
-    /// Makes a store at `path` of a mirror's tables, with the types, indexes, entities and links of the store that the
-    /// mirror is of, and opens it. Map/reduce indexes, views and other registered indexes are built when they are
-    /// registered; consumers of the change log and the program's own migration steps aren't restored.
+    /// Makes a store at `path` from a mirror's tables, with the types, indexes, entities and links of the mirrored
+    /// store, and opens it. Map/reduce indexes, views and other registered indexes are built when they are registered.
+    /// Consumers of the change log and the program's own migration steps aren't restored.
     ///
-    /// The file appears when it is whole. Throws `.invalid` if there is one, and if the schema has no mirror. Takes as
-    /// long as importing all entities. A mirror of the restored store is another one: it must `reconcile()` to take the
-    /// tables over. With `options.encryption` the new file is encrypted.
+    /// The file appears when it is whole. Throws `.invalid` if the file exists already, or if the schema has no mirror.
+    /// Takes as long as importing all entities. A mirror of the restored store counts as another one: it must
+    /// `reconcile()` to take the tables over. With `options.encryption` the new file is encrypted.
     public static func restore(
         to path: String, from address: String, schema: String = "hornbeam", models: any EntityModelProtocol.Type...,
         options: Options = Options()
@@ -32,13 +32,13 @@ extension Database {
         return try Database(at: path, models: models, options: options)
     }
 
-    /// Makes a store at `path` of a mirror's tables, for programs without models.
+    /// Makes a store at `path` from a mirror's tables, for programs without models.
     /// - Parameters:
-    ///   - path: the path of the new file. Throws `.invalid` if there is a file.
-    ///   - address: of the server, as libpq has it: `postgresql://user@host/database`, several hosts, a service.
-    ///   - schema: that of the mirror.
-    ///   - encryption: the key of the new file, which is encrypted then.
-    ///   - progress: gets the number of entities so far and in all, now and then.
+    ///   - path: the path of the new file. Throws `.invalid` if the file exists already.
+    ///   - address: the server's address in libpq's form: `postgresql://user@host/database`, several hosts, a service.
+    ///   - schema: the mirror's schema.
+    ///   - encryption: the key of the new file, which is then encrypted.
+    ///   - progress: called now and then with the number of entities so far and of all entities.
     public static func restore(
         to path: String, from address: String, schema: String = "hornbeam", encryption: Encryption? = nil,
         progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
@@ -66,7 +66,7 @@ private struct Restore {
     private var done = 0
     private var total = 0
 
-    /// How long the server may be silent, before its first row too.
+    /// Maximum time for which the server may be silent, also before its first row.
     private static let timeout = Duration.seconds(300)
 
     init(
@@ -167,7 +167,7 @@ private struct Restore {
         try writer.finish()
     }
 
-    /// - Parameter relations: the number of columns of relations, which stand before that of exact values.
+    /// - Parameter relations: the number of relations' columns, which come before the column of exact values.
     private func values(
         of row: borrowing CopiedRow, _ type: TypeLayout, _ forms: [ColumnForm], _ relations: Int, count: Int
     ) throws -> [Value] {
@@ -250,7 +250,7 @@ private struct BatchWriter {
         self.type = type
     }
 
-    /// Entities, or lists of links, in a transaction.
+    /// Maximum number of entities, or of lists of links, in a transaction.
     private static let batch = 10_000
 
     mutating func write(_ body: (JSONRows) throws -> Void) throws {
@@ -279,6 +279,6 @@ private struct BatchWriter {
         try core.commit()
     }
 
-    /// Gives up what isn't committed; without effect if all is.
+    /// Discards everything that isn't committed. Without effect if everything is.
     func abort() { open?.core.transaction.abort() }
 }
