@@ -62,7 +62,7 @@ extension Database {
         }
     }
 
-    /// Maps the entity's key to it on every save from now on, and removes its other keys. If `key` gives nil, no key
+    /// Maps the entity's key to it on every save from now on, and removes its other keys. If `key` returns nil, no key
     /// leads to the entity. If several entities have the same key, the last saved one counts.
     @discardableResult
     public func keep<Key, Entity>(

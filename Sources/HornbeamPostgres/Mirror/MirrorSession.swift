@@ -343,8 +343,8 @@ final class MirrorSession {
         return FullCopy(types: Set(next.layout.types.map(\.name)), made: change.made)
     }
 
-    /// Returns the layout in the server's record, or an empty one if it can't be read. Makes a table `_mirror` of
-    /// another form anew.
+    /// Returns the layout in the server's record, or an empty one if it can't be read. Replaces a table `_mirror` that
+    /// lacks columns.
     private func readableLayout(_ columns: [String: Set<String>]) throws -> MirrorLayout {
         guard columns["_mirror"]?.isSuperset(of: MirrorRecord.columns.map(\.0)) == true else {
             try connection.execute(

@@ -161,7 +161,7 @@ package struct Tokenizer: ~Copyable {
     }
 
     /// Finds tokens like `scan`, by the rules of `unicode`. Stops at a block that isn't ASCII, or whose words can't be
-    /// told from its bytes alone. Then `end` moves behind this block, and `index` to a position where no word is open.
+    /// found from its bytes alone. Then `end` moves behind this block, and `index` to a position where no word is open.
     /// If there is no such block, `end` stays.
     @inline(never)
     private func scanJoined(

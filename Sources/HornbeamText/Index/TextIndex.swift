@@ -83,7 +83,7 @@ package struct TextIndex: Sendable {
     /// layout or with another declaration. False if nothing was ever written to it, or if it is damaged, which `open`
     /// reports. Throws `.unsupported` if a newer version of the library wrote it.
     package func isOutdated(in transaction: Transaction) throws(StorageError) -> Bool {
-        // Without the analyzer's rules nothing can tell whether the index is outdated, or build it anew.
+        // Without the analyzer's rules nothing can tell whether the index is outdated, or rebuild it.
         if case .unknown = analyzer.rules { return false }
         guard let tree = try transaction.tree(statisticsName) else { return false }
         do { return !(try TextStatistics.read(tree, of: self, in: transaction).isSame(self)) } catch {

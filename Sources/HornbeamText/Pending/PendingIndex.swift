@@ -271,7 +271,7 @@ struct PendingTreeReader {
     /// Returns segments of the records `start`..<`end`, each of at most 2,048 records and, unless it has a single one,
     /// at most `segmentSize` bytes. So the data of a segment under construction stays in the processor's cache and
     /// bounded.
-    /// - Parameter identity: that of the record before; on return that of the last record.
+    /// - Parameter identity: the identity of the record before; on return, of the last record.
     func segments(
         from start: UInt64, to end: UInt64, after identity: inout UInt64
     ) throws(StorageError) -> [PendingSegment] {
@@ -298,7 +298,7 @@ struct PendingTreeReader {
 
     /// Calls `body` with each of the records `start`..<`end`. A record for which it returns false is reported as
     /// damaged.
-    /// - Parameter identity: that of the record before; on return that of the last record.
+    /// - Parameter identity: the identity of the record before; on return, of the last record.
     func forEach(
         from start: UInt64, to end: UInt64, after identity: inout UInt64,
         _ body: (UInt64, PendingRecord) throws(StorageError) -> Bool

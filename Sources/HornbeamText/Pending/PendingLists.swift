@@ -109,7 +109,7 @@ struct PendingLists {
 }
 
 /// Writes lists, term by term in ascending order: first a term's postings, then the term. The capacity isn't checked:
-/// write no more than was announced.
+/// don't write more than was announced.
 struct PendingListsWriter: ~Copyable {
     private var lists: PendingLists
 

@@ -2,7 +2,7 @@
 // Keeps an index in step with the texts of a write transaction. Changes are gathered in memory and written in term
 // order by `flush`: before the commit and before a search in the same transaction. When they exceed the budget, changes
 // of new documents are put aside until the flush (`PostingSpills`), and other changes are written. The caller must
-// flush before committing. A transaction whose writer has thrown must not be committed (the writer goes on throwing the
+// flush before committing. A transaction whose writer has thrown must not be committed (the writer keeps throwing the
 // same error).
 
 package import HornbeamPages
@@ -209,7 +209,7 @@ package final class TextIndexWriter {
         former = nil
         gathered.removeAll()
         buffer.removeAll()
-        // A caller that flushes after few changes may go on doing so. Nothing is pending here.
+        // A caller that flushes after few changes will probably do so again. Nothing is pending here.
         if isLittle, !gathers { gathers = keepsRecords && statistics.documentCount > 0 }
     }
 

@@ -60,7 +60,7 @@ final class DocumentSet {
         return count &+ 1
     }
 
-    /// Writes those of the first `count` documents that the set has, and their frequencies. Returns their number. The
+    /// Of the first `count` documents, writes the ones in the set and their frequencies. Returns their number. The
     /// documents ascend. There must be room for one more than the set has.
     @inline(__always)
     func keep(

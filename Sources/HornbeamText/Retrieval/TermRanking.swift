@@ -32,7 +32,7 @@ final class TermRanking {
     private let slack: Double
     /// The least sum with which a document may be among the best: slightly less than the threshold.
     private var least = -Double.infinity
-    /// A score that at least as many documents reach as are wanted. 0 if none is known.
+    /// A score that enough documents reach to fill the result. 0 if none is known.
     private var floor = 0.0
     /// Whether a later document that ties with the worst of the best is rejected.
     private var isLater = false

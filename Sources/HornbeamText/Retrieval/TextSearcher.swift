@@ -72,7 +72,7 @@ package final class TextSearcher {
     /// pass it, but scores use the statistics of the whole index. Throws `.invalid` for an invalid query.
     /// - Parameters:
     ///   - after: only documents behind this one; its score must be one that this search gave.
-    ///   - weights: of the fields, in order, none negative; tokens of other fields have weight 1. Nil means 1 for all.
+    ///   - weights: the weights of the fields, in order, none negative; 1 for other fields. Nil means 1 for all.
     package func search(
         _ query: TextQuery, limit: Int, filter: TextFilter = .all, after: TextHit? = nil, weights: [Double]? = nil,
         tieBreak: TextTieBreak? = nil
