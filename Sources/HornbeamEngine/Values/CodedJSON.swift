@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON of `Codable` values, as columns hold it. Equal values have equal text: object keys are sorted, and so are
-// the elements of a `Set` and the entries of a `Dictionary` whose keys are no strings. Foundation's encoder writes
+// the elements of a `Set` and the entries of a `Dictionary` whose keys aren't strings. Foundation's encoder writes
 // these two in the order of their hashes, which differs from process to process. All other text is the same as
 // Foundation's.
 
@@ -148,12 +148,12 @@ private final class CodedNode {
         }
     }
 
-    /// Makes it an array of unordered elements, sorted by their text. The values of one element stay together.
+    /// Makes the node an array of unordered elements, sorted by their text. The values of one element stay together.
     func setUnordered(_ elements: [[CodedNode]]) throws {
         beginArray()
         guard case .array = content else { return }
         let texts = try elements.map { try $0.map { try $0.text() } }.sorted { left, right in
-            // Compared by bytes like the order: Swift calls texts equal that are different elements.
+            // Compares bytes, as the order does: texts of different elements may be equal as Swift strings.
             for (first, second) in zip(left, right) where !first.utf8.elementsEqual(second.utf8) {
                 return first.utf8.lexicographicallyPrecedes(second.utf8)
             }

@@ -90,10 +90,10 @@ extension ColumnType: CustomStringConvertible, Codable {
         ("url", .url), ("data", .data), ("decimal", .decimal), ("json", .json),
     ]
 
-    /// Types within one another. The spelling comes from the file, and parsing takes stack for each level.
+    /// Maximum nesting depth of a type. The spelling comes from the file, and parsing uses stack for each level.
     static let maximumDepth = 16
 
-    /// Parses the schema's spelling; nil if it is none, or nested deeper than any type should be.
+    /// Parses the schema's spelling. Returns nil if the text is no type, or is nested deeper than `maximumDepth`.
     package init?(_ text: some StringProtocol) {
         self.init(Substring(text), depth: 0)
     }

@@ -41,7 +41,7 @@ package struct DecimalParts {
 
     // MARK: Values
 
-    /// The number as a `Decimal`; nil if it is beyond the decimals.
+    /// The number as a `Decimal`; nil if no `Decimal` is that large or that small.
     package var decimal: Decimal? {
         if mantissa == 0 { return 0 }
         var (mantissa, exponent) = (mantissa, exponent)
@@ -75,12 +75,13 @@ package struct DecimalParts {
 
     // MARK: Rounding
 
-    /// The number with at most `digits` digits after the point. If `digits` is negative, as many of the last digits
+    /// The number with at most `digits` digits after the point. If `digits` is negative, that many of the last digits
     /// before the point become zeros.
     package func rounded(_ digits: Int, _ rule: FloatingPointRoundingRule) -> DecimalParts {
         let dropped = -digits - exponent
         guard dropped > 0, mantissa != 0 else { return self }
-        // If more than 38 digits are dropped, the whole mantissa is, and it is less than a half: 2^128 < 10^39 / 2.
+        // If more than 38 digits are dropped, the whole mantissa is dropped. It is less than half a unit: 2^128 < 10^39
+        // / 2.
         let power: UInt128? = dropped <= 38 ? Self.power(dropped) : nil
         let (kept, rest) = power.map { mantissa.quotientAndRemainder(dividingBy: $0) } ?? (0, mantissa)
         let isHalf = power.map { rest == $0 / 2 } ?? false

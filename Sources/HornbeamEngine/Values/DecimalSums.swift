@@ -4,9 +4,10 @@
 
 public import FoundationEssentials
 
-/// A sum of decimals: the same in every order.
+/// A sum of decimals. The order in which they are added doesn't change it.
 public struct DecimalSummation: NumberSummation {
-    /// The sum of mantissas of one power of ten: `low` + `high` · 2^64. The halves of 2^63 mantissas fit.
+    /// The sum of mantissas of one power of ten: `low` + `high` · 2^64. Each half has room for the sum of 2^63
+    /// mantissas.
     private struct Term {
         let exponent: Int
         var low: Int128 = 0
@@ -19,7 +20,7 @@ public struct DecimalSummation: NumberSummation {
     /// than the 38 digits that every mantissa can hold. Nearly all numbers are among these.
     private var near = Decimal(0)
     private var unit = Int.max
-    /// Numbers below this bound of 10^37 units are added to `near` while that is below it too.
+    /// A bound of 10^37 units. A number is added to `near` if both are below it.
     private var bound = Decimal(0)
 
     public init() {}
@@ -45,7 +46,7 @@ public struct DecimalSummation: NumberSummation {
 
     public mutating func add(_ number: Decimal, times count: Int) {
         if count == 1 || number.isNaN && count > 0 { return add(number) }
-        // The halves of `count` mantissas fit: see `Term`.
+        // `count` mantissas fit: see `Term`.
         if count > 0 { put(number, times: Int128(count)) }
     }
 
@@ -69,11 +70,12 @@ public struct DecimalSummation: NumberSummation {
         return total
     }
 
-    /// The sum divided by a number greater than 0, rounded once: never beyond the greatest that was added.
+    /// The sum divided by a number greater than 0, rounded once. It is never greater than the greatest number that was
+    /// added.
     package func mean(of count: Int) -> Decimal { rounded(dividedBy: UInt128(count)) ?? .nan }
 
-    /// The sum divided by a number, rounded half away from zero, as `Decimal` does. Nil if it is beyond the greatest
-    /// decimal.
+    /// The sum divided by a number, rounded half away from zero, as `Decimal` does. Returns nil if it is greater than
+    /// any `Decimal`.
     private func rounded(dividedBy divisor: UInt128) -> Decimal? {
         if isNaN { return .nan }
         var all = self
@@ -133,7 +135,7 @@ public struct DecimalSummation: NumberSummation {
         return (digits, true)
     }
 
-    /// Makes each digit one from 0 to 9. Returns the carry above the highest, -1 for a negative number.
+    /// Brings each digit into 0 to 9. Returns the carry above the highest digit, which is -1 for a negative number.
     private static func carry(_ digits: inout [Int]) -> Int {
         var carried = 0
         for place in digits.indices {
@@ -146,7 +148,7 @@ public struct DecimalSummation: NumberSummation {
 }
 
 extension Decimal {
-    /// Mantissa and exponent of a number that isn't negative: mantissa · 10^exponent. Nil for NaN.
+    /// Mantissa and exponent of a number that isn't negative: mantissa · 10^exponent. Returns nil for NaN.
     var parts: (mantissa: UInt128, exponent: Int)? {
         UInt128(significand.description).map { ($0, exponent) }
     }

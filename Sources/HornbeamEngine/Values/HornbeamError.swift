@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one error type of entities and statements: a code to switch over, a message for a person, and storage's error.
+// The only error type of entities and statements: a code to switch over and a message for people. Storage errors are
+// converted to it.
 
 public import FoundationEssentials
 package import HornbeamPages
@@ -30,7 +31,7 @@ public struct HornbeamError: Error, Sendable {
         public static let invalid = Code("invalid")
         /// A key, value or name beyond its limit.
         public static let tooLarge = Code("tooLarge")
-        /// The store refuses writes since an earlier failure; reopen it.
+        /// The store refuses writes after an earlier failure; reopen it.
         public static let failed = Code("failed")
         /// An entity type that the database was not opened with.
         public static let unregisteredEntity = Code("unregisteredEntity")
@@ -44,25 +45,25 @@ public struct HornbeamError: Error, Sendable {
         public static let deleteDenied = Code("deleteDenied")
         /// A write would leave an entity without a required relation, which the database was opened to refuse.
         public static let missingRelation = Code("missingRelation")
-        /// An entity was changed, stored or deleted since the state that is expected of it.
+        /// An entity was changed, stored or deleted since the state that the caller expects.
         public static let conflict = Code("conflict")
         /// An entity that must be stored already is not.
         public static let notStored = Code("notStored")
-        /// An entity is stored already that must not be.
+        /// An entity that must not be stored yet is stored already.
         public static let alreadyStored = Code("alreadyStored")
         /// A change would give an entity another id.
         public static let identityChanged = Code("identityChanged")
-        /// A registered index that the state at hand lacks, or that can't answer: register it.
+        /// A registered index is missing from this state of the store, or can't answer: register it.
         public static let indexNotReady = Code("indexNotReady")
         /// A query that requires an index would look at every entity of its type: the message has the plan.
         public static let needsIndex = Code("needsIndex")
-        /// The name of a registered index is one's of another kind, or over another entity type.
+        /// The name of a registered index belongs to an index of another kind or another entity type.
         public static let indexMismatch = Code("indexMismatch")
-        /// A registered index has other rows than its code gives, although its version is the same.
+        /// The rows of a registered index differ from those that its code gives, although its version is the same.
         public static let indexDrift = Code("indexDrift")
-        /// The function of a registered index gives other rows when it is asked again.
+        /// The function of a registered index gave other rows when it was called again.
         public static let impureMap = Code("impureMap")
-        /// A long-lived read was older than it may become: begin it anew.
+        /// A long-lived read has exceeded its maximum age: begin a new one.
         public static let snapshotExpired = Code("snapshotExpired")
         /// The task that waits for a read was cancelled while it ran.
         public static let cancelled = Code("cancelled")
@@ -72,7 +73,7 @@ public struct HornbeamError: Error, Sendable {
         public static let wrongKey = Code("wrongKey")
         /// A key was given for a file that isn't encrypted.
         public static let notEncrypted = Code("notEncrypted")
-        /// The operation isn't there on this system.
+        /// This system lacks the operation.
         public static let unsupported = Code("unsupported")
     }
 
@@ -126,8 +127,8 @@ extension HornbeamError: CustomStringConvertible, LocalizedError {
 }
 
 extension HornbeamError {
-    /// The error with which an opening fails if a migration's closure throws. Its message says where. It has code and
-    /// violation of a thrown `HornbeamError`; its code is `.schemaMismatch` for an error of the program's own.
+    /// The error with which an opening fails if a migration's closure throws. Its message says where. It takes code and
+    /// violation from a thrown `HornbeamError`. For any other error its code is `.schemaMismatch`.
     package static func ofMigration(_ place: String, _ cause: any Error) -> HornbeamError {
         let known = typed(cause) as? HornbeamError
         return HornbeamError(
@@ -135,12 +136,12 @@ extension HornbeamError {
             violation: known?.violation, cause: cause)
     }
 
-    /// The error, in the typed API's terms if it is the engine's.
+    /// Converts a storage error. Returns any other error unchanged.
     package static func typed(_ error: any Error) -> any Error {
         (error as? StorageError).map { HornbeamError($0) } ?? error
     }
 
-    /// The engine's error in the typed API's terms.
+    /// Converts a storage error.
     package init(_ error: StorageError) {
         let code: Code =
             switch error {

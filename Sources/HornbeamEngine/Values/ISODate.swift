@@ -184,7 +184,7 @@ extension ISODate {
     /// Appends a date without a fraction of a second as a string of JSON, in the form of `text`. Returns false and
     /// appends nothing for other dates.
     static func append(_ seconds: Double, to bytes: inout [UInt8]) -> Bool {
-        // All years that have four digits, and not the negative zero, which no text is exact for.
+        // Zero is left out, because no text is exact for the negative zero.
         guard seconds == seconds.rounded(.down), seconds != 0, let whole = wholeSeconds(seconds) else { return false }
         let (days, second) = dayAndSecond(whole)
         let (year, month, day) = civil(days)

@@ -21,14 +21,14 @@ struct JSONBytes {
         needsComma = true
     }
 
-    /// Before each element of an array.
+    /// Prepares for an element of an array: writes the comma before it. To be called before each element.
     mutating func element() {
         if needsComma { bytes.append(UInt8(ascii: ",")) }
         needsComma = true
     }
 
-    /// Before each value of an object.
-    /// - Parameter name: as `name(_:)` gives it.
+    /// Writes a member's name. To be called before each value of an object.
+    /// - Parameter name: as `name(_:)` returns it.
     mutating func member(_ name: [UInt8]) {
         element()
         bytes.append(contentsOf: name)
@@ -43,7 +43,8 @@ struct JSONBytes {
         return json.bytes
     }
 
-    /// A string's UTF-8.
+    /// Writes a string.
+    /// - Parameter text: its UTF-8.
     mutating func string(_ text: Bytes) {
         guard text.allSatisfy({ $0 >= 0x20 && $0 != 0x22 && $0 != 0x5C }) else {
             return bytes.append(contentsOf: JSONNode.string(String(decoding: text, as: UTF8.self)).text.utf8)

@@ -4,7 +4,7 @@
 
 package import HornbeamPages
 
-/// A JSON value; the members of an object in their order.
+/// A JSON value. The members of an object keep their order.
 package enum JSONNode: Sendable {
     case null
     case bool(Bool)
@@ -77,16 +77,15 @@ extension JSONNode: Equatable {
 package struct JSONParser {
     private let bytes: Bytes
     private var at = 0
-    /// Maximum number of arrays and objects inside one another: those that a column may hold, and up to 32 around it.
-    /// The latter are the object of an entity's line, the JSON of a deleted entity in it, and the arrays of a column's
-    /// type.
+    /// Maximum number of arrays and objects inside one another: the depth of a column's value, and 32 levels around it
+    /// for the object of an entity's line, the JSON of a deleted entity in it, and the arrays of a column's type.
     static let maximumDepth = CodedJSON.maximumDepth + 32
     /// The byte at which the value of each member of the outermost object begins.
     private var places: [Int] = []
 
     private init(_ bytes: Bytes) { self.bytes = bytes }
 
-    /// The value of all the bytes; white space around it is passed over.
+    /// Parses bytes that hold one value. White space may surround it.
     package static func parse(_ bytes: Bytes) throws(HornbeamError) -> JSONNode {
         var parser = JSONParser(bytes)
         return try parser.whole()

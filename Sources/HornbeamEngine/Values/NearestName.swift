@@ -7,8 +7,8 @@ package enum NearestName {
         find(typed, among: names).map { "did you mean \($0)?" }
     }
 
-    /// The name with the fewest edits; the first of several. Nil if each name needs more edits than a third of the
-    /// typed length. One edit is always allowed, unless it would replace all of the typed text.
+    /// Returns the name with the fewest edits, the first of several. Returns nil if each name needs more edits than a
+    /// third of the typed length. One edit is always allowed, unless it would replace all of the typed text.
     package static func find(_ typed: String, among names: [String]) -> String? {
         guard typed.utf8.count <= 500 else { return nil }
         let limit = max(1, typed.count / 3)

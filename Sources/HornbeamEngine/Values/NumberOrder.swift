@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A single order of all numbers, whatever their types. −0 is 0, and NaN equals itself, after all others. A double with
-// a fraction, or of 2^100 and more, counts as the shortest decimal that is read back as the double, so that 0.1 is 0.1.
-// Other numbers count exactly. So each double is a number to which no other double is nearer.
+// A single order of all numbers, whatever their types. −0 equals 0. NaN equals itself and follows all other numbers. A
+// double with a fraction, or of 2^100 and more, counts as the shortest decimal that is read back as the double, so that
+// 0.1 is 0.1. Other numbers count exactly. So no other double is nearer to a double's number.
 
 import FoundationEssentials
 package import HornbeamKeys
 import HornbeamPages
 
 package enum NumberOrder {
-    /// Negative, zero or positive. Zero if a value is no number.
+    /// Compares two numbers. Returns a negative number, zero or a positive number. A value that is no number counts as
+    /// zero.
     package static func order(_ left: Value, _ right: Value) -> Int {
         if let first = stored(left), let second = stored(right) {
             return first < second ? -1 : first > second ? 1 : 0
@@ -27,7 +28,8 @@ package enum NumberOrder {
         return left < right ? -1 : left > right ? 1 : 0
     }
 
-    /// A number without a fraction; nil of others, and from 2^100 on.
+    /// A number as an integer. Returns nil if it has a fraction or, as a double or decimal, a magnitude of 2^100 or
+    /// more.
     package static func integer(_ value: Value) -> Int128? {
         switch value {
         case .int(let number): Int128(number)
@@ -47,9 +49,9 @@ package enum NumberOrder {
         }
     }
 
-    /// A number as the order has it.
+    /// A number in the form in which it is compared.
     package struct Parts {
-        /// −1 and 1 are infinite, 2 is none.
+        /// 0 for finite numbers, −1 and 1 for the infinite ones, 2 for NaN.
         package private(set) var range = 0
         package private(set) var decimal = KeyDecimal.zero
 
@@ -76,7 +78,7 @@ package enum NumberOrder {
 }
 
 extension KeyDecimal {
-    /// Makes the number that the shortest text of a finite double says: `-1.5e-07`.
+    /// Reads the shortest text of a finite double, such as `-1.5e-07`.
     init?(written number: Double) {
         guard let parts = DecimalParts(written: number) else { return nil }
         self.init(isNegative: parts.isNegative, mantissa: parts.mantissa, exponent: parts.exponent)

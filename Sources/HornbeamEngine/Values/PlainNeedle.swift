@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds an ASCII text in the bytes of others, eight positions at a time: where its first byte and its last one both
-// match, the bytes between are compared (as in the “generic SIMD” search of Muła, “SIMD-friendly algorithms for
-// substring searching”, 2016, with a word for a vector: the compiler makes single bytes of comparisons of its vectors).
+// Finds an ASCII text in the bytes of others, eight positions at a time: where both its first and its last byte match,
+// the bytes between are compared. This is the “generic SIMD” search of Muła, “SIMD-friendly algorithms for substring
+// searching”, 2016, with 64-bit words instead of vectors: the compiler splits comparisons of vectors into single bytes.
 
 import HornbeamPages
 
@@ -12,18 +12,18 @@ struct PlainNeedle {
     private let last: Anchor
     private let ignoresCase: Bool
 
-    /// A byte, and which of its bits don't matter, eight times each.
+    /// A byte and the mask of its bits that don't matter, each eight times.
     private struct Anchor {
         let bytes: UInt64
         let ignored: UInt64
 
         init(_ byte: UInt8, ignoresCase: Bool) {
             bytes = UInt64(byte) &* PlainNeedle.ones
-            // Only letters differ in that bit from their other case.
+            // Only letters differ from their other case in that bit.
             ignored = ignoresCase && byte >= 0x61 && byte <= 0x7A ? 0x20 &* PlainNeedle.ones : 0
         }
 
-        /// Zero in the bytes where it is.
+        /// A word that is zero in each byte that equals the anchor.
         @inline(__always)
         func difference(_ place: UnsafeRawPointer) -> UInt64 {
             (UInt64(littleEndian: place.loadUnaligned(as: UInt64.self)) | ignored) ^ bytes
@@ -32,7 +32,7 @@ struct PlainNeedle {
 
     private static let ones: UInt64 = 0x0101_0101_0101_0101
 
-    /// The highest bit of each byte that is zero, and maybe of others above one.
+    /// Sets the highest bit of each byte that is zero. It may also set that bit in bytes above a zero byte.
     @inline(__always)
     private static func zeros(_ word: UInt64) -> UInt64 { (word &- ones) & ~word & (ones &<< 7) }
 
@@ -59,7 +59,7 @@ struct PlainNeedle {
         var found: UInt64 = 0
         var place = 0
         while place < text.count {
-            // The last bytes with some before them.
+            // The last word overlaps the one before it.
             let word = (start + min(place, text.count &- 8)).loadUnaligned(as: UInt64.self)
             found |= word & (ones &<< 7) | zeros(word ^ 0x0D &* ones)
             place &+= 8
@@ -67,12 +67,12 @@ struct PlainNeedle {
         return found == 0
     }
 
-    /// Whether a text contains it.
+    /// Whether a text contains the needle.
     func isIn(_ text: Bytes) -> Bool {
         let (size, lastPlace) = (bytes.count, text.count - bytes.count)
         guard let start = text.baseAddress, lastPlace >= 0 else { return false }
         return bytes.withUnsafeBytes { needle in
-            // The last bytes are looked at once more with some before them, so that there are eight.
+            // The last word overlaps the one before it, so that it has eight bytes.
             var place = 0
             while lastPlace >= 7, place <= lastPlace {
                 let from = min(place, lastPlace &- 7)
@@ -92,7 +92,7 @@ struct PlainNeedle {
         }
     }
 
-    /// Whether a text contains it at a position.
+    /// Whether a text contains the needle at a position.
     func isIn(_ text: Bytes, at place: Int) -> Bool {
         guard let start = text.baseAddress, place >= 0, place <= text.count - bytes.count else { return false }
         return bytes.withUnsafeBytes { isEqual(start + place, $0) }

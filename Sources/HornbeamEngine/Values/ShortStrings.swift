@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes short strings in registers, for speed alone: a string of at most 15 bytes is stored in its own two words, and
-// three in five strings of a typical row are that short. This way takes 40 instructions, otherwise 150.
+// three in five strings of a typical row are that short. This takes 40 instructions instead of 150.
 
 import HornbeamPages
 
 enum ShortString {
-    /// Whether strings are laid out as `words` says. Strings of every length that were made in the ordinary way are
-    /// looked at, once: under a standard library that has it otherwise all are made in that way.
+    /// Whether the standard library lays strings out as `words` does. It is tested once, with an ordinary string of
+    /// each length. If the layout differs, all strings are made in the ordinary way.
     private static let isLayoutKnown = (0...15).allSatisfy { count in
         let bytes = (0..<count).map { UInt8(ascii: "a") + UInt8($0) }
         guard MemoryLayout<String>.size == 16, MemoryLayout<String>.alignment <= 8 else { return false }
@@ -39,7 +39,7 @@ enum ShortString {
         return (word, 0)
     }
 
-    /// The words of the string; nil if the bytes are too many or not all ASCII.
+    /// The words of the string. Returns nil if the bytes are too many or not all ASCII, or if the layout differs.
     @inline(__always)
     static func words(ofASCII bytes: Bytes) -> (UInt64, UInt64)? {
         guard bytes.count <= 15, isLayoutKnown else { return nil }

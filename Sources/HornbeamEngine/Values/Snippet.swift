@@ -8,12 +8,13 @@ public struct Snippet: Sendable, Hashable {
     public let text: String
     /// The marked ranges of `text`: whole characters, ascending, apart from each other.
     public let highlights: [Range<String.Index>]
-    /// Number of the property of the passage, among the requested ones, from 0.
+    /// Index of the passage's property among the requested ones.
     public let property: Int
-    /// Number of the element that the passage is of, from 0, if the property is an array. 0 for any other property.
+    /// Index of the passage's element if the property is an array; 0 otherwise.
     public let element: Int
-    /// Whether the text of the property, or of the element, begins, and ends, with it.
+    /// Whether the passage begins where the text of its property or element begins.
     public let isStart: Bool
+    /// Whether the passage ends where the text of its property or element ends.
     public let isEnd: Bool
 
     package init(_ passage: Passage, _ sections: [TextSection], property: Int, element: Int) {
@@ -34,7 +35,7 @@ public struct Snippet: Sendable, Hashable {
         isEnd = passage.range.upperBound >= whole.endIndex
     }
 
-    /// The text with marks around the found words, and `ellipsis` where something was left out.
+    /// Returns the text with marks around the found words, and `ellipsis` where text was left out.
     /// - Parameters:
     ///   - start: the mark before each found word.
     ///   - end: the mark after each found word.

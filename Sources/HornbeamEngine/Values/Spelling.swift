@@ -83,8 +83,8 @@ extension String {
 }
 
 extension String {
-    /// The text with a sign before each of some ASCII characters. Bytes are compared, not Swift's characters: a quote
-    /// and the accent behind it are one character, and still a quote for whoever parses the text.
+    /// The text with `sign` before each of the ASCII `characters`. Bytes are compared, not Swift's characters: a quote
+    /// and the accent behind it are one character to Swift, but a quote to a parser.
     package func escaping(_ characters: String, with sign: UInt8) -> String {
         guard utf8.contains(where: { characters.utf8.contains($0) }) else { return self }
         var bytes: [UInt8] = []

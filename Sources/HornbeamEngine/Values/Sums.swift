@@ -11,6 +11,7 @@ public protocol SummableNumber: Sendable {
     associatedtype Summation: NumberSummation where Summation.Number == Self
     /// The type of the average.
     associatedtype Average: Sendable
+    /// The average of `count` numbers whose sum is `sum`.
     static func average(_ sum: Summation, count: Int) -> Average
 }
 
@@ -21,9 +22,10 @@ public protocol NumberSummation: Sendable {
     mutating func add(_ number: Number)
     /// Adds a number several times.
     mutating func add(_ number: Number, times count: Int)
-    /// Takes out a number that was added; false, with nothing done, if only a new sum of the others is exact.
+    /// Subtracts a number that was added. Returns false and changes nothing if that can't be exact; the caller then
+    /// adds up the other numbers anew.
     mutating func remove(_ number: Number) -> Bool
-    /// Throws `.invalid` if the sum is no value of the type.
+    /// The sum. Throws `.invalid` if it doesn't fit the type.
     func total() throws -> Number
 }
 
@@ -65,10 +67,10 @@ public struct IntegerSummation<Number: FixedWidthInteger & Sendable>: NumberSumm
 
     package static func mean(_ sum: Int128, _ count: Int) -> Double {
         let (size, divisor) = (sum.magnitude, UInt128(count.magnitude))
-        // Both are doubles as they are.
+        // Both are exact as doubles.
         if size < 1 << 53, divisor < 1 << 53 { return Double(sum) / Double(count) }
-        // The quotient has at least 64 bits, and its last bit is set if others follow. These are more than a double
-        // has, so it rounds to the double that is nearest to the whole quotient.
+        // The quotient has at least 64 bits, more than a double has, and its last bit is set if there is a remainder.
+        // So it rounds to the double that is nearest to the exact quotient.
         let shift = size.leadingZeroBitCount
         let (quotient, rest) = (size << shift).quotientAndRemainder(dividingBy: divisor)
         let mean = Double(rest == 0 ? quotient : quotient | 1) * Double(sign: .plus, exponent: -shift, significand: 1)
@@ -79,8 +81,8 @@ public struct IntegerSummation<Number: FixedWidthInteger & Sendable>: NumberSumm
 /// A sum of doubles without error, rounded once. It is infinite only if the sum itself is beyond the greatest double,
 /// however great the intermediate sums are.
 ///
-/// Great numbers are added apart, scaled by 2^-128, which takes none of their bits. So neither sum overflows: 2^60
-/// numbers below 2^960 are less than 2^1020.
+/// Great numbers have a sum of their own, scaled by 2^-128, which loses none of their bits. So neither sum overflows:
+/// 2^60 numbers below 2^960 are less than 2^1020.
 public struct FloatingSummation: NumberSummation {
     private var small = ExactSum()
     private var great = ExactSum()
@@ -110,7 +112,7 @@ public struct FloatingSummation: NumberSummation {
         }
         var left = count
         while left > 0 {
-            // All of these are doubles as they are.
+            // Each part is exact as a double.
             let part = min(left, 1 << 53)
             left -= part
             if abs(number) < Self.limit {
@@ -133,9 +135,9 @@ public struct FloatingSummation: NumberSummation {
         return value * scale
     }
 
-    /// The sum of floats, prepared for rounding it to a float as if the exact sum were rounded. If it isn't exact
-    /// itself, its last bit is set, so that it is half-way between two floats only if the exact sum is (S. Boldo, G.
-    /// Melquiond: Emulation of FMA and Correctly Rounded Sums, 2008).
+    /// The sum of floats as a double that rounds to the same float as the exact sum. If the double isn't exact, its
+    /// last bit is set, so that it is half-way between two floats only if the exact sum is (S. Boldo, G. Melquiond:
+    /// Emulation of FMA and Correctly Rounded Sums, 2008).
     fileprivate func totalToRoundAgain() -> Double {
         if let special { return special }
         let total = small.total
@@ -144,7 +146,7 @@ public struct FloatingSummation: NumberSummation {
         return rest > 0 ? total.nextUp : total.nextDown
     }
 
-    /// The sum divided by a number: finite also where only the sum isn't.
+    /// The sum divided by a number. It can be finite even if the sum isn't.
     package func mean(of count: Int) -> Double {
         let (value, scale) = rounded
         return value / Double(count) * scale
@@ -214,7 +216,8 @@ private struct ExactSum {
         if number != 0 || parts.isEmpty { parts.append(number) }
     }
 
-    /// Adds a product in two parts. The error of the first one is a double, being a multiple of the number's last bit.
+    /// Adds a product as its rounded value and the error of the rounding. The error is exact as a double, because it is
+    /// a multiple of the number's last bit.
     mutating func add(_ number: Double, times factor: Double) {
         let product = number * factor
         add(product)
@@ -222,14 +225,14 @@ private struct ExactSum {
         if rest != 0 { add(rest) }
     }
 
-    /// Returns how much the exact sum is more than `total`, rounded.
+    /// The difference between the exact sum and `total`, rounded.
     func rest(of total: Double) -> Double {
         var rest = self
         rest.add(-total)
         return rest.parts.last ?? 0
     }
 
-    /// Rounded once.
+    /// The sum, rounded once.
     var total: Double {
         guard var sum = parts.last else { return 0 }
         var rest = 0.0
@@ -254,7 +257,7 @@ private struct ExactSum {
 // MARK: - Sums of sums, and their bytes
 
 extension IntegerSummation {
-    /// The sum as it is, which is exact.
+    /// The exact sum.
     package var exact: Int128 {
         get { sum }
         set { sum = newValue }
@@ -278,7 +281,7 @@ extension FloatingSummation {
         return bytes
     }
 
-    /// Appends the bytes of a sum of one or two numbers that have no bit in common; zero is none.
+    /// Appends the bytes of a sum of one or two numbers that have no bit in common. A zero is left out.
     package static func append(low: Double, high: Double, to bytes: inout [UInt8]) {
         bytes.append((low == 0 ? 0 : 1) + (high == 0 ? 0 : 1))
         bytes.append(0)
@@ -289,7 +292,7 @@ extension FloatingSummation {
 
     package var isEmpty: Bool { small.parts.isEmpty && great.parts.isEmpty && special == nil }
 
-    /// Adds an integer without error. Its magnitude is 2^126 at most, and a little more.
+    /// Adds an integer without error. Its magnitude must not be much more than 2^126.
     package mutating func add(whole: Int128) {
         var rest = whole
         while rest != 0 {
@@ -319,7 +322,7 @@ extension FloatingSummation {
         }
     }
 
-    /// Adds the sum that `bytes` of another one hold. Returns false, and adds nothing, if they aren't valid.
+    /// Adds another sum, given as its `bytes`. Returns false, and adds nothing, if they aren't valid.
     package mutating func add(stored bytes: UnsafeRawBufferPointer) -> Bool {
         Self.forEachPart(of: bytes) { part, kind in add(part: part, kind) }
     }
@@ -348,7 +351,8 @@ extension FloatingSummation {
         return true
     }
 
-    /// Reads `bytes`; nil if they are no sum. The parts stay as they are, because they must equal the written ones.
+    /// Reads `bytes`. Returns nil if they are no sum. The parts are taken unchanged, because they must equal the
+    /// written ones.
     package init?(_ bytes: UnsafeRawBufferPointer) {
         var small: [Double] = []
         var great: [Double] = []

@@ -7,8 +7,8 @@ import FoundationEssentials
 package import HornbeamPages
 
 extension Value {
-    /// The value in the form that a column of `type` holds, or nil if it doesn't fit. Numbers convert where they stay
-    /// exactly the same number.
+    /// The value in the form that a column of `type` holds, or nil if it doesn't fit. Numbers are converted only
+    /// without loss, except that a float column rounds doubles.
     package func converted(to type: ColumnType) -> Value? {
         switch (type, self) {
         case (.optional(let wrapped), _): return self == .null ? .null : converted(to: wrapped)
@@ -75,7 +75,7 @@ extension Value {
 
 /// Encoding and decoding of single values by column type.
 package enum ValueBytes {
-    /// Appends the bytes of a value that was converted to `type`. False if it doesn't fit the type.
+    /// Appends the bytes of a value that was converted to `type`. Returns false if it doesn't fit the type.
     package static func append(_ value: Value, as type: ColumnType, to bytes: inout [UInt8]) -> Bool {
         switch (type, value) {
         case (.optional(let wrapped), _): return append(value, as: wrapped, to: &bytes)
@@ -126,7 +126,7 @@ package enum ValueBytes {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0.prefix(width)) }
     }
 
-    /// The value of exactly these bytes.
+    /// The value that all of these bytes encode. Returns nil if they aren't valid for the type.
     package static func decode(_ bytes: Bytes, as type: ColumnType) -> Value? {
         if let width = type.fixedWidth, bytes.count != width { return nil }
         switch type {
@@ -199,7 +199,7 @@ package enum ValueBytes {
     }
 
     private static func validated(_ bytes: Bytes) -> String? {
-        // Not by `String(validating:as:)`, which is generic, and not specialized here.
+        // `String(validating:as:)` is generic and isn't specialized here.
         bytes.withMemoryRebound(to: UInt8.self) { (text) -> String? in
             // Most text is ASCII. Testing that by whole words takes a third of the time of validating.
             if isASCII(bytes) { return String(copying: unsafe UTF8Span(unchecked: text.span, isKnownASCII: true)) }
@@ -211,7 +211,7 @@ package enum ValueBytes {
         }
     }
 
-    /// Whether these are eight bytes of ASCII or more.
+    /// Whether these are at least eight bytes, all of them ASCII.
     private static func isASCII(_ bytes: Bytes) -> Bool {
         let last = bytes.count &- 8
         guard last >= 0 else { return false }
@@ -224,7 +224,7 @@ package enum ValueBytes {
         return all & 0x8080_8080_8080_8080 == 0
     }
 
-    /// The exact decimal text, without an exponent's or a locale's spelling.
+    /// The exact decimal text, without an exponent or a locale's spelling.
     static func text(of decimal: Decimal) -> String { decimal.description }
 
     static func decimal(_ text: String) -> Decimal? {
