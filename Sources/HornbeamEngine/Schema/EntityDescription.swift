@@ -46,7 +46,7 @@ public struct IndexDescription: Codable, Hashable, Sendable {
         case value
         /// Ordered, at most one entity a key; nil components are exempt, unless `nilsDistinct` is false.
         case unique
-        /// Entries by a hash of the key: for equality alone, and of one size however long the key is.
+        /// Entries by a hash of the key. They serve equality alone, and their size doesn't depend on the key's.
         case hash
         /// Ranked full text over string columns.
         case text
@@ -67,20 +67,19 @@ public struct IndexDescription: Codable, Hashable, Sendable {
     public var name: String
     public var kind: Kind
     public var components: [Component]
-    /// For full-text indexes: the analyzer, as `TextAnalyzer` describes itself. Nil for `words`.
+    /// For full-text indexes: the analyzer, as `TextAnalyzer` describes itself; nil means `words`.
     public var analyzer: String?
     /// For full-text indexes: whether they store the positions of words.
     public var positions: Bool
     /// For unique indexes: whether nil differs from nil, so that any number of entities may have it.
     public var nilsDistinct: Bool
-    /// For value, unique and hash indexes: the collation of their texts. Nil for the order of Swift's `String`.
+    /// For value, unique and hash indexes: the collation of their texts; nil means the order of Swift's `String`.
     public var collation: String?
     /// The version of that collation: keys of another version are in another order.
     public var collationVersion: String?
-    /// For full-text indexes: the condition on the entities that they contain. Nil for all.
+    /// For full-text indexes: the condition on the entities that they contain; nil means all.
     package var condition: StoredCondition?
-    /// The analyzer with which this program has declared it: one of several versions, perhaps, of a tokenizer of its
-    /// own.
+    /// The analyzer that this program declares. It may be one of several versions of a tokenizer of the program's own.
     package var declared = DeclaredAnalyzer()
 
     private enum CodingKeys: String, CodingKey {
@@ -129,10 +128,10 @@ public struct IndexDescription: Codable, Hashable, Sendable {
     }
 }
 
-/// An analyzer that isn't stored, nor compared: its description is.
+/// A declared analyzer. It is neither stored nor compared; `IndexDescription.analyzer`, its description, is.
 package struct DeclaredAnalyzer: Hashable, Sendable {
     package var analyzer: Analyzer?
-    /// Whether the declaration names no analyzer; its description has the default one then.
+    /// Whether the declaration names no analyzer; the description then has the default one.
     var isDefault = false
     package static func == (left: Self, right: Self) -> Bool { true }
     package func hash(into hasher: inout Hasher) {}
@@ -167,8 +166,8 @@ public struct RelationDescription: Codable, Hashable, Sendable {
         /// The entity can't be deleted while the relation leads to stored entities, unless the same deletion takes
         /// them too.
         case deny
-        /// Each related entity is deleted too if no link of this relation leads to it any more, other than its own.
-        /// Links that go otherwise, by a save or `detach`, delete nothing.
+        /// Each related entity is deleted too if no link of this relation leads to it any more, except from itself.
+        /// Links that a save or `detach` removes delete nothing.
         case whenOrphaned
         /// The links are removed; each related entity is notified by `didLoseLink`, and may change itself.
         case notify
@@ -198,7 +197,7 @@ public struct RelationDescription: Codable, Hashable, Sendable {
 }
 
 extension RelationDescription.DeleteRule {
-    /// Whether it does something to the entities that the relation leads to.
+    /// Whether the rule changes, deletes or notifies the entities that the relation leads to.
     package var reaches: Bool {
         switch self {
         case .nullify, .deny: false

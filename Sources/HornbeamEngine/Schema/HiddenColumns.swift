@@ -12,7 +12,7 @@ extension ColumnDescription {
     /// Number of times that its properties were changed.
     package static let version = ColumnDescription(name: "$version", type: .optional(.int64))
 
-    /// The id of the entity that a to-one relation leads to, if an index is over it.
+    /// The id of the entity that a to-one relation leads to. The column exists if an index has it as a component.
     package static func linkedID(of relation: String, _ type: ColumnType) -> ColumnDescription {
         ColumnDescription(name: linkedIDName(of: relation), type: .optional(type))
     }

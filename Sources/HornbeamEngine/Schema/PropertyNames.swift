@@ -5,11 +5,11 @@
 @_spi(Reflection) import Swift
 
 package enum PropertyNames {
-    /// The stored properties of a type, in their order; none of a type that shows itself otherwise than it is.
+    /// The stored properties of a type, in their order; empty for a type with a custom mirror.
     package static func all(of type: any Any.Type) -> [(name: String, type: any Any.Type)] {
         if type is any CustomReflectable.Type { return [] }
         var found: [(name: String, type: any Any.Type)] = []
-        // No key paths: those from the runtime can't be joined.
+        // Names instead of key paths, because the runtime's key paths can't be joined.
         _ = _forEachField(of: type) { name, _, type, _ in
             found.append((String(cString: name), type))
             return true
@@ -24,7 +24,7 @@ package enum PropertyNames {
 }
 
 extension AnyKeyPath {
-    /// The path as one by names would say it: `address.city`. A property that isn't stored has no name at run time.
+    /// The path as names: `address.city`. A property that isn't stored has no name at run time.
     package var path: String {
         let text = "\(self)"
         guard !text.contains("<"), let dot = text.firstIndex(of: "."), text.hasPrefix("\\") else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions as they are stored with an index of some entities, by the names of properties: so a program that opens the
-// file need not have the code that made the index.
+// Conditions of partial indexes as the file stores them. They name properties, so a program that opens the file doesn't
+// need the code that made the index.
 
 /// A condition on the stored properties of one entity.
 package indirect enum StoredCondition: Codable, Sendable, Hashable {
@@ -25,7 +25,7 @@ package indirect enum StoredCondition: Codable, Sendable, Hashable {
         var negated: Bool
     }
 
-    /// The properties that it asks about.
+    /// The properties that it tests.
     package var properties: Set<String> {
         switch self {
         case .compare(let property, _, _), .within(let property, _), .isNil(let property),

@@ -35,7 +35,7 @@ public struct TextCollation: Sendable, Hashable {
 }
 
 extension TextCollation: CustomStringConvertible {
-    /// The name that plans and errors call it by, and files know it by.
+    /// The collation's name in plans, errors and files.
     public var description: String { collation.name }
 }
 
@@ -48,7 +48,8 @@ extension IndexDescription {
         collationVersion = (try? collation.collator)?.version
     }
 
-    /// The rule of a column of texts; nil for Swift's own, and for columns of others.
+    /// The collation of a column of texts. Returns nil for Swift's own order and for columns of other types. Throws
+    /// `.schemaMismatch` if this library doesn't know the collation.
     package func collation(of type: ColumnType) throws(HornbeamError) -> TextCollation? {
         guard let collation, type.unwrapped == .string else { return nil }
         guard let known = Collation(name: collation) else {
@@ -69,7 +70,7 @@ extension IndexDescription {
         return index
     }
 
-    /// Whether it is the same but for the version of its collation.
+    /// Whether it differs from another index in the collation's version at most.
     func isSame(butForVersion other: IndexDescription) -> Bool {
         var other = other
         other.collationVersion = collationVersion
@@ -84,7 +85,7 @@ public struct CollatedText: Sendable, Hashable {
 }
 
 extension String {
-    /// The text, to be compared by a rule of its own: `\.name == "straße".collated(.caseInsensitive)`.
+    /// The text with a collation for its comparison: `\.name == "straße".collated(.caseInsensitive)`.
     public func collated(_ collation: TextCollation) -> CollatedText {
         CollatedText(text: self, collation: collation)
     }
@@ -102,7 +103,7 @@ extension TextCollation {
         }
     }
 
-    /// As statements write it.
+    /// The collation as statements write it.
     package var words: String {
         switch collation {
         case .binary: return "BINARY"
