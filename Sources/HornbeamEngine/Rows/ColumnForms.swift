@@ -15,7 +15,7 @@ public protocol ColumnForm {
     associatedtype Property
     static var columnType: ColumnType { get }
     static func write(_ value: Property, to row: inout RowWriter, column: Int)
-    /// Reads the property's value. `.undecodable` if the type doesn't have the stored value.
+    /// Reads the property's value. Throws `.undecodable` if the type doesn't have the stored value.
     static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> Property
     /// Reads the property's value. Returns nil if the type doesn't know the stored value although it fits the column:
     /// an enum may have lost the case of a stored raw value.
@@ -77,7 +77,7 @@ extension ColumnDescription {
 
 // MARK: - The forms
 
-/// A type that knows its column itself.
+/// The form of a type that conforms to `ColumnValue`.
 public enum ValueForm<Property: ColumnValue>: ColumnForm {
     public static var columnType: ColumnType { Property.columnType }
 
@@ -97,7 +97,7 @@ public enum ValueForm<Property: ColumnValue>: ColumnForm {
     }
 }
 
-/// A type with a raw value, above all an enum: the column has the raw value.
+/// The form of a type with a raw value, such as an enum: the column holds the raw value.
 public enum RawForm<Property: RawRepresentable>: ColumnForm where Property.RawValue: ColumnValue {
     public static var columnType: ColumnType { Property.RawValue.columnType }
 
@@ -117,7 +117,7 @@ public enum RawForm<Property: RawRepresentable>: ColumnForm where Property.RawVa
     }
 }
 
-/// An array of values with raw values: the column has the array of their raw values.
+/// The form of an array of values with raw values: the column holds the array of their raw values.
 public enum RawListForm<Element: RawRepresentable>: ColumnForm where Element.RawValue: ColumnValue {
     public typealias Property = [Element]
 
@@ -149,7 +149,7 @@ public enum RawListForm<Element: RawRepresentable>: ColumnForm where Element.Raw
     }
 }
 
-/// An optional of a type with a form: nil is stored as null. A value that the type doesn't know is read as nil.
+/// The form of an optional: nil is stored as null. A value that the type doesn't know is read as nil.
 public enum OptionalForm<Wrapped: ColumnForm>: ColumnForm {
     public typealias Property = Wrapped.Property?
 
@@ -173,7 +173,7 @@ public enum OptionalForm<Wrapped: ColumnForm>: ColumnForm {
     }
 }
 
-/// Any other `Codable` type, as JSON.
+/// The form of any other `Codable` type: JSON.
 public enum JSONForm<Property: Codable>: ColumnForm {
     public static var columnType: ColumnType { .json }
 
@@ -193,7 +193,7 @@ public enum JSONForm<Property: Codable>: ColumnForm {
     }
 }
 
-/// An optional `Codable` type, as JSON: nil is stored as null, and so is a value that encodes as JSON's null.
+/// The form of an optional `Codable` type: JSON. Nil is stored as null, and so is a value that encodes as JSON's null.
 public enum OptionalJSONForm<Wrapped: Codable>: ColumnForm {
     public typealias Property = Wrapped?
 

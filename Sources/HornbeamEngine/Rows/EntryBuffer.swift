@@ -5,7 +5,7 @@
 package import HornbeamKeys
 package import HornbeamPages
 
-/// Keys, each with a number and a value of the caller's.
+/// Keys, each with a number and a value that the caller chooses.
 package struct EntryBuffer: Sendable {
     /// The position of a key in `keys`. Its value follows it.
     package struct Place {
@@ -25,7 +25,7 @@ package struct EntryBuffer: Sendable {
 
     package init() {}
 
-    /// In memory, in bytes.
+    /// Size in memory, in bytes.
     package var size: Int { end + places.count * MemoryLayout<Place>.stride }
     package var count: Int { places.count }
     package var isEmpty: Bool { places.isEmpty }
@@ -65,7 +65,7 @@ package struct EntryBuffer: Sendable {
         isAscending = false
     }
 
-    /// Replaces the number of each entry by the one that `body` returns. Removes entries for which it returns nil.
+    /// Replaces the number of each entry with the one that `body` returns. Removes entries for which it returns nil.
     package mutating func renumber(_ body: (UInt64) throws -> UInt64?) rethrows {
         var kept = EntryBuffer()
         kept.places.reserveCapacity(places.count)

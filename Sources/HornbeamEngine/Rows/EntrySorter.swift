@@ -5,10 +5,9 @@
 import HornbeamPages
 package import HornbeamTree
 
-/// Keys, each with a byte and a value of the caller's, handed back in the order of the keys. Keys are distinct and not
-/// empty.
+/// Sorts keys, each with a byte and a value that the caller chooses. Keys are distinct and not empty.
 package struct EntrySorter {
-    /// A run's size in memory from which on it is put aside.
+    /// Size in memory at which a run is put aside.
     package static let standardBound = 16 << 20
 
     private let transaction: Transaction
@@ -32,7 +31,7 @@ package struct EntrySorter {
         if run.size >= bound { try putAside() }
     }
 
-    /// Calls `body` with each key in order; nothing is left in the sorter, and no tree of its own in the transaction.
+    /// Calls `body` with each key in order. Then the sorter is empty, and the transaction has none of its trees.
     package mutating func finish(_ body: (_ key: [UInt8], _ flag: UInt8, _ value: [UInt8]) throws -> Void) throws {
         if trees.isEmpty {
             run.sort()
@@ -67,7 +66,7 @@ package struct EntrySorter {
             let source = SortedRun(try transaction.cursor(tree))
             if try source.advance() { sources.append(source) }
         }
-        // Few runs, so the least is looked for: 16 MiB each.
+        // Runs of 16 MiB are few, so a linear search finds the least one.
         while var least = sources.indices.first {
             for place in sources.indices.dropFirst() where sources[place].precedes(sources[least]) { least = place }
             try body(sources[least].key, sources[least].flag, sources[least].value)

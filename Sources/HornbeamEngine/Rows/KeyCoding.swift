@@ -48,7 +48,7 @@ package enum KeyCoding {
         return decimal
     }
 
-    /// A whole component, marker included.
+    /// Appends a whole component, with its marker.
     package static func appendComponent(
         _ value: Value, as type: ColumnType, descending: Bool, to key: inout KeyWriter
     ) throws(HornbeamError) {
@@ -62,7 +62,7 @@ package enum KeyCoding {
         if descending { key.invert(from: start) }
     }
 
-    /// A whole component straight from a row; whether the column has a value.
+    /// Appends a whole component straight from a row. Returns whether the column has a value.
     @discardableResult
     package static func appendComponent(
         of row: RowReader, column: Int, descending: Bool, to key: inout KeyWriter
@@ -95,7 +95,7 @@ package enum KeyCoding {
         }
     }
 
-    /// The shape of a component, for passing over it.
+    /// The shape of a component, for skipping it.
     static func shape(of type: ColumnType, descending: Bool) -> KeyShape? {
         let shape: KeyShape
         switch type.unwrapped {

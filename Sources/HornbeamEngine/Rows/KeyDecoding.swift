@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Components of keys read back as values: the inverse of `KeyCoding`. Keys may come from a damaged file: bytes that are
-// no component of the type throw.
+// Reads components of keys back as values: the inverse of `KeyCoding`. Keys may come from a damaged file, so bytes that
+// aren't a component of the type throw an error.
 
 import FoundationEssentials
 package import HornbeamKeys
 
 extension KeyCoding {
-    /// Reads a whole component, marker included, that was written in ascending order.
+    /// Reads a whole component, with its marker, that was written in ascending order.
     package static func readComponent(_ type: ColumnType, from reader: inout KeyReader) throws(KeyError) -> Value {
         guard try reader.readPresence() else { return .null }
         let start = reader.offset

@@ -24,10 +24,10 @@ struct KeySort {
     /// Whether the entries' numbers ascend, so that equal keys are in order already.
     private let isAscending: Bool
 
-    /// Fewer marks are sorted by comparisons: a radix sort counts into 2,048 numbers first.
+    /// Fewer marks than this are sorted by comparisons, because a radix sort first clears and sums 2,048 counts.
     private static let fewMarks = 512
-    /// The greatest depth of ranges of equal heads within one another. Deeper ones are sorted by comparisons, which
-    /// bounds the stack.
+    /// Maximum depth of ranges of equal heads within one another. Deeper ranges are sorted by comparisons, which bounds
+    /// the stack.
     private static let maximumDepth = 16
 
     /// - Parameter bytes: the bytes that the places refer to. Both must outlive the sort.
@@ -37,7 +37,8 @@ struct KeySort {
         self.isAscending = isAscending
     }
 
-    /// The places, sorted by their keys, and by their numbers where keys are equal. Takes 32 bytes of memory a place.
+    /// Returns the places, sorted by their keys, and by their numbers where keys are equal. It uses 32 bytes of memory
+    /// for each place.
     func sorted() -> [EntryBuffer.Place] {
         let count = places.count
         return withUnsafeTemporaryAllocation(of: Mark.self, capacity: 2 * count) { memory in
@@ -159,7 +160,7 @@ struct KeySort {
         return shared
     }
 
-    /// The marks of the numbers from 0 up to, and without, `count`, sorted by their heads.
+    /// Returns the marks of the numbers from 0 to `count` - 1, sorted by their heads.
     static func sorted(_ count: Int, _ head: (Int) -> UInt64) -> [Mark] {
         [Mark](unsafeUninitializedCapacity: count) { marks, initialized in
             for number in 0..<count {
@@ -183,7 +184,7 @@ struct KeySort {
 
     /// - Parameters:
     ///   - spare: as much memory as the marks take, of any content.
-    ///   - head: what a mark is sorted by.
+    ///   - head: the number that a mark is sorted by.
     @inline(__always)
     private static func radixSort<Mark: BitwiseCopyable>(
         _ marks: UnsafeMutableBufferPointer<Mark>, _ spare: UnsafeMutableBufferPointer<Mark>, by head: (Mark) -> UInt64

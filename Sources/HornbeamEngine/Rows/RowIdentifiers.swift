@@ -4,7 +4,7 @@
 package import HornbeamPages
 
 /// The number of a row within its entity type. An integer id below `firstAssigned` is its own row id; all other ids get
-/// one handed out from there upward. Never reused.
+/// the next row id from there upward. A row id is never reused.
 package struct RowID: Hashable, Comparable, Sendable {
     package let rawValue: UInt64
 
@@ -19,7 +19,7 @@ package struct RowID: Hashable, Comparable, Sendable {
         left.rawValue < right.rawValue
     }
 
-    /// The row id that this id is, if it can be one.
+    /// Makes the row id that equals an integer id. Returns nil if the id isn't an integer in that range.
     package init?(integerID id: Value) {
         switch id {
         case .int(let value) where value >= 0 && value < Int64(RowID.firstAssigned.rawValue):
@@ -44,13 +44,13 @@ package struct RowID: Hashable, Comparable, Sendable {
         withUnsafeBytes(of: rawValue.littleEndian) { Array($0) }
     }
 
-    /// Reads the eight bytes of a key at `offset`; nil if it is too short.
+    /// Reads the eight bytes of a key at `offset`. Returns nil if the key is too short.
     package init?(key: Bytes, at offset: Int = 0) {
         guard offset >= 0, key.count >= offset + 8 else { return nil }
         rawValue = UInt64(bigEndian: key.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
-    /// Reads a value of exactly eight bytes; nil for other sizes.
+    /// Reads a value of exactly eight bytes. Returns nil for other sizes.
     package init?(stored: Bytes) {
         guard stored.count == 8 else { return nil }
         rawValue = UInt64(littleEndian: stored.loadUnaligned(as: UInt64.self))

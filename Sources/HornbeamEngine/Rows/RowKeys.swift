@@ -32,7 +32,7 @@ struct RowKey {
 }
 
 extension RowID {
-    /// The form in values for the length of `body`: eight bytes, little-endian.
+    /// Calls `body` with the form in values: eight bytes, little-endian.
     @inline(__always)
     func withStored<Result>(_ body: (Bytes) throws(StorageError) -> Result) throws(StorageError) -> Result {
         try withUnsafeBytes(of: rawValue.littleEndian) { (bytes) throws(StorageError) in try body(bytes) }
@@ -55,13 +55,13 @@ extension Transaction {
         try key.withBytes { (key) throws(StorageError) in try put(tree, key, value) }
     }
 
-    /// Puts a row id, or a number in its form.
+    /// Stores a row id, or a number in the form of a row id.
     @inline(__always)
     func put(_ tree: TreeID, _ key: RowKey, _ value: RowID) throws(StorageError) {
         try value.withStored { (value) throws(StorageError) in try put(tree, key, value) }
     }
 
-    /// Puts a row id unless the key has an entry; whether it did.
+    /// Stores a row id unless the key has an entry. Returns whether it did.
     @inline(__always)
     func insert(_ tree: TreeID, _ key: RowKey, _ value: RowID) throws(StorageError) -> Bool {
         try key.withBytes { (key) throws(StorageError) in
@@ -88,7 +88,7 @@ extension Transaction {
 }
 
 extension Int {
-    /// A number of entries, bounded in case it is damaged, so that it can be added to others and multiplied a little.
+    /// A number of entries, at most 2^46. The number may be damaged; the bound lets sums and small multiples of it fit.
     package init(entries count: UInt64) {
         self = Int(Swift.min(count, 1 << 46))
     }

@@ -20,22 +20,23 @@ package final class RowLayout: Sendable {
         let isOptional: Bool
         /// Position in the row, counted from 0.
         let stored: Int
-        /// In the fixed area.
+        /// Offset in the fixed area.
         let offset: Int
         /// Bytes in the fixed area; 4 for a column of the variable area.
         let width: Int
         let isVariable: Bool
-        /// Offset in the fixed area of the end of the variable column before this one; -1 if there is none.
+        /// Offset in the fixed area at which the end of the previous variable column is stored; -1 if there is none.
         let previousEnd: Int
     }
 
-    /// The part of a field that reading a known type needs: plain numbers, so that looking counts no references.
+    /// The part of a field that reading a known type needs. It consists of plain numbers, so that a read counts no
+    /// references.
     struct Place {
         enum Kind: UInt8 {
             case bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float, double, date
             /// A string, URL or JSON.
             case text
-            /// Goes through `Value`.
+            /// A column that is read through `Value`.
             case other
         }
         let kind: Kind
@@ -60,27 +61,27 @@ package final class RowLayout: Sendable {
         }
     }
 
-    /// More columns than this are refused by the schema.
+    /// Maximum number of columns; the schema refuses more.
     package static let maximumColumns = 4096
 
     /// The entity type, for messages; empty where it is not known.
     let type: String
     /// The fields by column number.
     let fields: [Field]
-    /// The positions by column number, as many as fields. Constant as long as the layout lives.
+    /// The places by column number, as many as fields. Constant as long as the layout lives.
     nonisolated(unsafe) let places: UnsafePointer<Place>
     let count: Int
     /// Columns of the variable area.
     let variableCount: Int
     /// Column numbers by stored position.
     let columns: [Int]
-    /// `sizes[n]` is the size of the fixed area of a row with n columns, without a look at a list. Constant as long as
-    /// the layout lives.
+    /// `sizes[n]` is the size of the fixed area of a row with n columns. A pointer, because reading an array counts
+    /// references. Constant as long as the layout lives.
     nonisolated(unsafe) let sizes: UnsafePointer<Int>
     /// The beginning of a row of all columns, each null.
     let emptyRow: [UInt8]
 
-    /// - Parameter stored: the position in the row of each column, a permutation; as declared if nil.
+    /// - Parameter stored: the position of each column in the row, a permutation; nil for the declared order.
     package init(columns: [ColumnDescription], stored: [Int]? = nil, type: String = "") {
         self.type = type
         let stored = stored ?? Array(columns.indices)

@@ -4,9 +4,8 @@
 
 package import HornbeamPages
 
-/// A row in its page. Borrowed: it is valid as long as the slice and the layout it was made from, that is until its
-/// transaction ends or, in a write transaction, until the next change. It must not be kept after the call that received
-/// it.
+/// Reads the columns of a row in its page. The row is borrowed: it is valid until its transaction ends or, in a write
+/// transaction, until the next change. It must not be kept after the call that received it.
 public struct RowReader {
     private let start: UnsafeRawPointer
     private let size: Int
@@ -14,7 +13,7 @@ public struct RowReader {
     /// instructions a row. An entity type owns its layout, a schema owns its types, and the transaction of the bytes
     /// owns the schema. A layout without a type is kept alive by the caller that passes it.
     package unowned(unsafe) let layout: RowLayout
-    /// The layout's, without a look at it.
+    /// The layout's `places`, which saves an access to the layout.
     private let places: UnsafePointer<RowLayout.Place>
     private let columns: Int
     /// Columns in this row; fewer than the layout's if an older schema wrote it.
@@ -22,7 +21,8 @@ public struct RowReader {
     private let fixedStart: Int
     private let variableStart: Int
 
-    /// A row by itself, for tests: `layout` must outlive the reader.
+    /// Makes a reader of a row. `layout` must outlive the reader. Throws `.corrupt` if the bytes are no row of the
+    /// layout.
     @inline(__always)
     package init(_ bytes: Bytes, layout: __shared RowLayout) throws(HornbeamError) {
         guard bytes.count >= 2, let start = bytes.baseAddress else {
@@ -74,8 +74,8 @@ public struct RowReader {
         return "the stored \(field.type) \(value.text.shown(100)) doesn't fit"
     }
 
-    /// The entity that a row is of, for messages: its type, and its id if the row has a readable one. Rows that an
-    /// index covers may lack the id.
+    /// The row's entity, for messages: its type, and its id if the row has a readable one. Rows that an index covers
+    /// may lack the id.
     private func owner(of column: Int) -> String {
         if layout.type.isEmpty { return "" }
         guard column != 0, let id = try? value(0), id != .null else { return "\(layout.type): " }
@@ -103,15 +103,15 @@ public struct RowReader {
         place.stored >= count || start.load(fromByteOffset: place.nullByte, as: UInt8.self) & place.nullBit != 0
     }
 
-    /// Whether the row was written with this column. False for rows that are older than the property or were written
-    /// without knowing it: these hold null even if the property can't be nil.
+    /// Whether the row was written with this column. False for rows that are older than the property or were written by
+    /// a program without it: these hold null even if the property can't be nil.
     public func contains(column: Int) -> Bool {
         guard column >= 0, column < columns else { return false }
         let place = places[column]
         return place.stored < count && (place.isOptional || !isNull(place))
     }
 
-    /// Whether the column holds no value.
+    /// Whether the column holds no value. Throws `.invalid` if there is no such column.
     public func isNull(column: Int) throws(HornbeamError) -> Bool {
         try place(column) == nil
     }
@@ -145,14 +145,14 @@ public struct RowReader {
         hasher.combine(bytes: after)
     }
 
-    /// Whether both are the same but for one column of fixed width, if it has a value in both.
+    /// Whether both rows have the same bytes, apart from those of one column of fixed width.
     func isSame(as other: RowReader, ignoring column: Int?) -> Bool {
         let (before, after) = bytes(around: column)
         let (otherBefore, otherAfter) = other.bytes(around: column)
         return before.elementsEqual(otherBefore) && after.elementsEqual(otherAfter)
     }
 
-    /// Returns the bytes before and after a column of fixed width. If it is null, all bytes are before it.
+    /// Returns the bytes before and after a column of fixed width. If the column is null, all bytes are before it.
     private func bytes(around column: Int?) -> (Bytes, Bytes) {
         guard let column, let field = layout.fields.indices.contains(column) ? layout.fields[column] : nil,
             !field.isVariable, !isNull(field)
@@ -180,10 +180,11 @@ public struct RowReader {
     }
 }
 
-// Raw columns: the fast paths of the known types. Nil means null. A column of another type throws.
+// Raw columns: the fast paths of the known types. They return nil for null and throw `.undecodable` for a column of
+// another type.
 extension RowReader {
-    /// Returns a pointer to the column's position, or nil if it is null. A pointer, since a copy would be made of all
-    /// its parts.
+    /// Returns a pointer to the column's place, or nil if the column is null. A pointer avoids a copy of all parts of
+    /// the place.
     @inline(__always)
     private func place(_ column: Int) throws(HornbeamError) -> UnsafePointer<RowLayout.Place>? {
         guard column >= 0, column < columns else {
@@ -221,7 +222,7 @@ extension RowReader {
     @usableFromInline
     package func int(_ column: Int) throws(HornbeamError) -> Int64? {
         guard let place = try place(column)?.pointee else { return nil }
-        // The commonest of them without a jump through a table.
+        // The commonest kind comes first, without a jump through a table.
         if place.kind == .int64 { return number(place.offset, as: Int64.self) }
         switch place.kind {
         case .int32: return Int64(number(place.offset, as: Int32.self))
@@ -272,7 +273,7 @@ extension RowReader {
         guard place.kind == .text else { throw undecodable(column, as: "a string") }
         let end = Int(number(place.offset, as: UInt32.self))
         let from = place.previousEnd < 0 ? 0 : Int(number(place.previousEnd, as: UInt32.self))
-        // A damaged offset gets its error there.
+        // `rawBytes` throws the error for a damaged offset.
         guard from <= end, end <= size &- variableStart else { return try rawBytes(column) }
         return Bytes(start: start + (variableStart &+ from), count: end &- from)
     }

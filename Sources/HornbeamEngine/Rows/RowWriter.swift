@@ -5,21 +5,21 @@
 
 package import HornbeamPages
 
-/// A row in the making. Columns may be written in any order; those never written are null.
+/// Builds a row. Columns may be written in any order; a column that isn't written is null.
 public struct RowWriter {
     let layout: RowLayout
     private var bytes: [UInt8]
     private let fixedStart: Int
     private let variableStart: Int
-    /// Variable columns that were written, and the last one's stored position, as long as they come in their order:
-    /// then the fixed area says where each one ends.
+    /// The number of variable columns that were written, and the stored position of the last one. They count only while
+    /// columns are written in their order; the fixed area then has the end of each column.
     private var written = 0
     private var lastVariable = -1
-    /// The range of each variable column's bytes in `bytes`, by stored position. Empty as long as columns come in
+    /// The range of each variable column's bytes in `bytes`, by stored position. Empty while columns are written in
     /// order.
     private var spans: [Range<Int>] = []
     private var failure: HornbeamError?
-    /// Whether the failure is one of a property, so that it has to be said whose.
+    /// Whether the failure is one of a property; its message then needs the entity.
     private var isOfProperty = false
 
     package init(layout: RowLayout) {
@@ -32,7 +32,7 @@ public struct RowWriter {
         bytes.append(contentsOf: layout.emptyRow)
     }
 
-    /// The finished row. Throws the first error of writing it.
+    /// Returns the finished row. Throws the first error of writing it.
     /// - Parameter owner: describes the row's entity in errors; nil for the name of the type alone.
     package mutating func finish(of owner: @autoclosure () -> String? = nil) throws(HornbeamError) -> [UInt8] {
         if let failure { throw named(failure, owner()) }
@@ -86,7 +86,7 @@ public struct RowWriter {
         }
     }
 
-    /// From now on variable columns may come in any order, and repeatedly.
+    /// Lets variable columns be written in any order, and repeatedly, from now on.
     private mutating func leaveOrder() {
         guard spans.isEmpty else { return }
         var spans = [Range<Int>](repeating: 0..<0, count: layout.count)
@@ -154,16 +154,17 @@ public struct RowWriter {
         }
     }
 
-    /// Before the bytes of a variable column are appended.
+    /// To be called before the bytes of a variable column are appended.
     private mutating func beginVariable(_ place: RowLayout.Place) {
         if place.stored <= lastVariable { leaveOrder() }
         lastVariable = max(lastVariable, place.stored)
     }
 
-    /// After they were, from `start` on.
+    /// To be called after the bytes were appended.
+    /// - Parameter start: where they begin.
     private mutating func endVariable(_ place: RowLayout.Place, from start: Int) {
         if spans.isEmpty {
-            // Too many bytes are refused at the end.
+            // `finish` refuses too many bytes.
             store(UInt64(bytes.count - variableStart), at: place.offset, width: 4)
             written += 1
         } else {
@@ -246,7 +247,7 @@ extension RowWriter {
         endVariable(place, from: start)
     }
 
-    /// The bytes of a column as a row of the same layout holds them; nil is null.
+    /// Writes the bytes of a column as a row of the same layout holds them. Nil is null.
     package mutating func setRaw(_ raw: Bytes?, _ column: Int) {
         guard let place = place(column) else { return }
         guard let raw else { return setNull(column) }
@@ -262,7 +263,7 @@ extension RowWriter {
         }
     }
 
-    /// Any value that fits the column.
+    /// Writes any value that fits the column.
     package mutating func set(_ value: Value, _ column: Int) {
         guard let place = place(column) else { return }
         if value == .null { return setNull(column) }
@@ -286,8 +287,9 @@ extension RowWriter {
 }
 
 extension Value {
-    /// Whether the JSON in it has at most the levels that a row of `layout` may have. The row of a deleted entity has
-    /// the JSON of a whole entity, so an object and the arrays of the property's type may be around a property's value.
+    /// Whether the JSON in the value has at most the levels that a row of `layout` may have. The row of a deleted
+    /// entity has the JSON of a whole entity, so an object and the arrays of the property's type may be around a
+    /// property's value.
     func isWithinDepth(of layout: RowLayout) -> Bool {
         switch self {
         case .json(let text):

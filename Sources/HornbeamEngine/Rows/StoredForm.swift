@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between a Swift type and the values of a column, for migrations: they meet types that are no property of a model any
-// more, so no overload can be picked for a property. The form of a type is found once, not for each row.
+// Converts between a Swift type and the values of a column, for migrations. Their types need not belong to a property
+// of a model any more, so the compiler can't pick an overload by a property. The form of a type is found once, not for
+// each row.
 
 /// The form of a Swift type's values in a column: the form that `@EntityModel` gives a property of that type.
 ///
-/// `@unchecked Sendable`: the closures capture types and other forms, nothing that changes. Where the type is found by
-/// a cast, the compiler doesn't know that it may cross threads.
+/// `@unchecked Sendable`: the closures capture only types and other forms, which don't change. The compiler can't know
+/// that for a type that is found by a cast.
 package struct StoredForm<Property>: @unchecked Sendable {
     package let type: ColumnType
     package let encode: (Property) throws -> Value
     /// Converts a stored value back. Returns nil if the value doesn't fit.
     package let decode: (Value) -> Property?
 
-    /// `.invalid` for a type that can't be stored.
+    /// Finds the form of the type. Throws `.invalid` if the type can't be stored.
     package static func find() throws(HornbeamError) -> StoredForm {
         if let form = forms() { return form }
         throw HornbeamError(
             .invalid, "\(Property.self) can't be stored: make it Codable, or conform it to ColumnValue")
     }
 
-    /// The form of a property whose column has this type. In generic code it may be JSON, for any type of property.
+    /// Finds the form of a property whose column has this type. Returns nil if there is none. In generic code the
+    /// column of any property may be JSON.
     package static func find(in column: ColumnType) -> StoredForm? {
         let form = column.unwrapped == .json ? json() : forms()
         return form?.type.unwrapped == column.unwrapped ? form : nil
@@ -73,7 +75,7 @@ extension Optional: Wrapping {
 
 extension Array: Wrapping {
     static func form<Property>(as _: Property.Type) -> StoredForm<Property>? {
-        // An array of enums is one of their raw values; any other is JSON as a whole.
+        // An array of enums is stored as an array of their raw values, any other array as JSON.
         guard Element.self is any RawRepresentable.Type, let element = try? StoredForm<Element>.find(),
             element.type != .json
         else { return (Property.self as? any Codable.Type)?.jsonForm(as: Property.self) }
@@ -130,8 +132,8 @@ extension Decodable where Self: Encodable {
     }
 }
 
-/// The value in a type that the caller knows to be its own, where the compiler doesn't. No cast: casts see through
-/// optionals, so that they don't tell a nil from a failure.
+/// Returns the value as type `Other` if that is its static type; otherwise nil. Unlike a cast it doesn't unwrap
+/// optionals, so nil as a value and failure stay distinct.
 func same<Known, Other>(_ value: Known, as _: Other.Type) -> Other? {
     guard Known.self == Other.self else { return nil }
     return unsafeBitCast(value, to: Other.self)

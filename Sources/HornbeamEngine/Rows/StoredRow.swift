@@ -3,13 +3,14 @@
 
 import HornbeamPages
 
-/// A stored entity before its model can read it. Only good for the length of the call that it was given to.
+/// A stored entity in a migration, before its model can read it. It is valid only during the call that receives it.
 public struct StoredRow {
     let row: MigratingRow
 
-    /// The value of a stored property, by its name in the store (after the renames that come before this step) and its
-    /// stored type. In an optional type nil stands for no value. Throws `.invalid` if there is no property of that name
-    /// or it has another type, and `.undecodable` if there is no value and the type isn't optional.
+    /// The value of a stored property, whose stored type must be that of `Property`. An optional type gives nil for
+    /// null. Throws `.invalid` if there is no property of that name or it has another type, and `.undecodable` if the
+    /// value is null and the type isn't optional, or doesn't fit the type.
+    /// - Parameter name: the name in the store, after the renames that come before this step.
     public func value<Property>(_ name: String, as _: Property.Type = Property.self) throws -> Property {
         let form = try StoredForm<Property>.find()
         guard let place = row.columns.firstIndex(where: { $0.name == name }) else {
@@ -31,7 +32,7 @@ public struct StoredRow {
     public func has(_ name: String) -> Bool { row.columns.contains { $0.name == name } }
 }
 
-/// A row on its way through the steps: its columns as the last step left them, the first one the id.
+/// A row between two steps of a migration: its columns as the last step left them. The first one is the id.
 struct MigratingRow {
     enum Cell {
         /// Unchanged: the bytes of a column of the stored row.
@@ -49,7 +50,7 @@ struct MigratingRow {
         cells = columns.indices.map { .stored($0) }
     }
 
-    /// A row whose cells all have given values, for rows in another form than a reader's.
+    /// Makes a row of given values, for rows in another form than the reader's.
     init(_ reader: RowReader, _ columns: [ColumnDescription], values: [Value]) {
         self.reader = reader
         self.columns = columns

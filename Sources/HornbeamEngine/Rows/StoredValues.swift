@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types that the row format knows, and how each maps to a column. `Int` is an int64 column on every machine.
-// The ways through `Value` are the defaults; integers, floats, booleans and strings go straight to the row's bytes.
+// The types that the row format knows, and how each maps to a column. `Int` is an int64 column on every machine. By
+// default a value is written and read through `Value`; integers, floats, booleans and strings go straight to the row's
+// bytes.
 
 public import FoundationEssentials
 
@@ -18,14 +19,14 @@ extension ColumnValue {
 
     public static func readIfKnown(from row: RowReader, column: Int) throws(HornbeamError) -> Self? {
         let value = try row.value(column)
-        // Null is no unknown value: `read` takes it or refuses it.
+        // Null doesn't count as an unknown value: `read` accepts or refuses it.
         if value == .null { return try read(from: row, column: column) }
         return Self(columnValue: value)
     }
 }
 
-/// Raw-representable types of your own (enums above all) get everything from their raw value: declaring the
-/// conformance is enough.
+/// Raw-representable types, such as enums, take all requirements from their raw value: declaring the conformance is
+/// enough.
 extension ColumnValue where Self: RawRepresentable, RawValue: ColumnValue {
     public static var columnType: ColumnType { RawValue.columnType }
     public var columnValue: Value { rawValue.columnValue }
@@ -242,7 +243,7 @@ extension UUID: IndexKey {
     }
 }
 
-/// Stored as its absolute string, and ordered as that string.
+/// A URL is stored as its absolute string, and ordered as that string.
 extension URL: IndexKey {
     public static var columnType: ColumnType { .url }
     public var columnValue: Value { .string(absoluteString) }
