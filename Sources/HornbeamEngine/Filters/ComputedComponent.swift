@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The components of an index that aren't stored: properties that the program computes, texts by a collation,
-// expressions. A condition names the value that it compares in the same way, so that the planner sees when an index is
-// over just that.
+// expressions. A condition names the value that it compares in the same way, so that the planner recognizes an index
+// over it.
 
 import FoundationEssentials
 
-/// An expression that a component of an index or a comparison is of: see `ComputedSubject`.
+/// An expression that a component of an index or a comparison computes: see `ComputedSubject`.
 package protocol ComputedExpression: Sendable {
     /// Whether both expressions give the same value for every row.
     func isSame(as other: any ComputedExpression) -> Bool
@@ -18,9 +18,10 @@ package protocol ComputedExpression: Sendable {
 package struct ComputedSubject: Equatable, @unchecked Sendable {
     private enum Property {
         case keyPath(AnyKeyPath)
-        /// Stored ones, with dots between them.
+        /// The names of stored properties, with dots between them.
         case named(String, of: any Any.Type)
-        /// A part of an order: a property, or one with `.asc` or `.desc`, which it is behind one of these steps.
+        /// A part of an order: the key path of a property, with or without one of these steps, such as `.asc`, at its
+        /// end.
         case ordered(AnyKeyPath, behind: [AnyKeyPath])
         /// A column of texts by a collation.
         case collated(CollatedColumn)
@@ -39,11 +40,11 @@ package struct ComputedSubject: Equatable, @unchecked Sendable {
     /// The subject of a stored property.
     package init(stored keyPath: AnyKeyPath) { self.init(.keyPath(keyPath)) }
 
-    /// The subject of stored properties of a type and of one another, with dots between them.
+    /// The subject of a path through stored properties, given by their names with dots between them.
     package init(_ names: String, of type: any Any.Type) { self.init(.named(names, of: type)) }
 
-    /// The property of a key path in an order. The key path alone doesn't tell which step comes last, so the property
-    /// can be followed by each of `steps`.
+    /// The property of a key path in an order. The key path alone doesn't tell which step comes last, so it may end
+    /// with any of `steps`.
     package init(_ keyPath: AnyKeyPath, behind steps: [AnyKeyPath]) {
         self.init(.ordered(keyPath, behind: steps))
     }
@@ -54,7 +55,7 @@ package struct ComputedSubject: Equatable, @unchecked Sendable {
 
     package var collated: CollatedColumn? { if case .collated(let column) = property { column } else { nil } }
 
-    /// A property of it; nil if there is none of this path.
+    /// The subject of a property of this one. Returns nil if the key path doesn't fit.
     package func appending(_ next: AnyKeyPath) -> ComputedSubject? {
         guard case .keyPath(let keyPath) = property else { return nil }
         return keyPath.appending(path: next).map { ComputedSubject(stored: $0) }
@@ -62,7 +63,7 @@ package struct ComputedSubject: Equatable, @unchecked Sendable {
 
     package var keyPath: AnyKeyPath? { if case .keyPath(let keyPath) = property { keyPath } else { nil } }
 
-    /// As a path says it; nil if it isn't stored.
+    /// Its path as names; nil if it isn't stored.
     package var name: String? {
         switch property {
         case .keyPath(let keyPath): keyPath.isNamed ? keyPath.path : nil
@@ -71,7 +72,7 @@ package struct ComputedSubject: Equatable, @unchecked Sendable {
         }
     }
 
-    /// Whether it is stored, so that its names say it.
+    /// Whether it is stored, so that names identify it.
     package var isNamed: Bool { keyPath?.isNamed ?? true }
 
     package static func == (left: Self, right: Self) -> Bool {
@@ -114,7 +115,7 @@ package struct ComputedComponent: Sendable {
     package let subject: ComputedSubject
     package let label: String
     package let type: ColumnType
-    /// The columns that it is worked out from; nil where only the program's code knows.
+    /// The columns that it is computed from; nil if only the program's code knows them.
     package let sources: [Int]?
     package let value: @Sendable (RowReader) throws(HornbeamError) -> Value
 
@@ -151,11 +152,11 @@ package final class ComputedTest: Sendable {
     let subject: ComputedSubject
     let comparison: Comparison
     let literal: Value
-    /// The values, if it asks for any of several instead of one.
+    /// The values, if it tests for any of several instead of one.
     let list: [Value]?
     /// For `explain`.
     package let label: String
-    /// The columns that it looks at; nil for all that there may be.
+    /// The columns that it reads; nil if it may read any.
     let sources: [Int]?
     let accepts: @Sendable (RowReader) throws -> Bool
 

@@ -60,7 +60,8 @@ extension StoredCondition {
         }
     }
 
-    /// The condition on columns. `.invalid` if the type has no such properties, or they have no such values.
+    /// The condition as a filter of columns. Throws `.invalid` if the type lacks the properties, or they can't have the
+    /// values.
     package func filter(_ type: EntityDescription) throws(HornbeamError) -> Filter {
         switch self {
         case .compare(let property, let name, let value):
@@ -97,7 +98,7 @@ extension StoredCondition {
         }
     }
 
-    /// For people.
+    /// The condition as text for people.
     package func text(_ type: EntityDescription) throws(HornbeamError) -> String { try filter(type).text(type) }
 
     private func filters(_ parts: [StoredCondition], _ type: EntityDescription) throws(HornbeamError) -> [Filter] {

@@ -5,7 +5,7 @@
 /// Positions of conjuncts. The first 64 take no memory.
 struct ConjunctSet: Hashable {
     private var first: UInt64 = 0
-    // Nil, not empty, while there are none: an empty set is copied and dropped as any other is.
+    // Nil while there are none, because an empty set costs as much to copy and drop as any other.
     private var others: Set<Int>?
 
     init() {}
@@ -14,7 +14,7 @@ struct ConjunctSet: Hashable {
         insert(position)
     }
 
-    /// All below `count`.
+    /// Makes the set of all positions below `count`.
     init(below count: Int) {
         for position in 0..<count { insert(position) }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on the elements of arrays, in the part that is data: an index of elements answers them.
+// Conditions on the elements of arrays as data, which an index of elements can answer.
 
 /// A comparison of an element that an index of elements may answer.
 package struct ElementTerm: Sendable {
@@ -35,14 +35,14 @@ package struct ElementTerm: Sendable {
         }
     }
 
-    /// Either of two equalities of the same.
+    /// The disjunction of two equalities of the same subject. Returns nil for other terms.
     package func or(_ other: ElementTerm) -> ElementTerm? {
         guard subject == other.subject, let values, let more = other.values else { return nil }
         return ElementTerm(subject: subject, .within(values + more))
     }
 }
 
-/// Whether any of some elements passes. A class, so that a filter stays small.
+/// Tests whether any element of an array passes. A class, so that a filter stays small.
 package final class AnyElementTest: Sendable {
     package let steps: [ComputedSubject]
     package let terms: [ElementTerm]

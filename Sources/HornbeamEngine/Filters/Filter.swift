@@ -23,7 +23,7 @@ package enum Comparison: String, Sendable, CaseIterable {
 package indirect enum Filter: Sendable {
     case all
     case none
-    /// Stands for a condition that can't be asked, such as one that is nested too deep. A query with it fails so.
+    /// A condition that can't be tested, such as one that is nested too deep. A query with it throws the error.
     case refused(HornbeamError)
     case compare(column: Int, Comparison, Value)
     case isNull(column: Int)
@@ -37,9 +37,9 @@ package indirect enum Filter: Sendable {
     /// A full-text query finds the columns. Answered by the full-text index over exactly these columns, if there is
     /// one.
     case matches(TextMatch)
-    /// Without a sort, the result is in this order.
+    /// The entities with these ids. Without a sort, the result is in this order.
     case ids([Value])
-    /// Without a sort, the result is in the order of linking.
+    /// The entities that a relation leads to. Without a sort, the result is in the order of linking.
     case related(RelationSource)
     /// A condition that only the typed layer can evaluate. The label is for `explain`.
     case opaque(label: String, @Sendable (RowReader) throws -> Bool)
@@ -84,7 +84,7 @@ extension Filter {
         }
     }
 
-    /// Whether it is one conjunct, as it is.
+    /// Whether it is one conjunct that needs no flattening.
     private var isConjunct: Bool {
         switch self {
         case .all, .and, .not: false
@@ -101,21 +101,21 @@ extension Filter {
         return if case .and(let parts) = self { .and(parts + more) } else { .and([asPart] + more) }
     }
 
-    /// Any of both. Chains stay flat, however long they are.
+    /// The disjunction of both filters. Chains stay flat, however long they are.
     package func or(_ other: Filter) -> Filter {
         var parts: [Filter] = if case .or(let parts) = self { parts } else { [asPart] }
         if case .or(let more) = other { parts += more } else { parts.append(other.asPart) }
         return .or(parts)
     }
 
-    /// The greatest depth of conditions within one another. Functions that go through them, and their release, recurse
-    /// once a level, and the stack of a thread may be as small as 512 KiB.
+    /// Maximum nesting depth of conditions. Functions that walk through conditions recurse once a level, as does their
+    /// release, and the stack of a thread may be as small as 512 KiB.
     package static var maximumDepth: Int { 128 }
 
     /// The number of levels that a condition on related entities counts as, because testing it takes as much stack.
     static var linkDepth: Int { 5 }
 
-    /// The greatest depth at which the planner looks for indexes and for the other ends of links. Deeper conditions are
+    /// Maximum depth at which the planner looks for indexes and for the other ends of links. Deeper conditions are
     /// tested on rows, because planning takes more stack than testing.
     static var plannedDepth: Int { 24 }
 
@@ -180,7 +180,8 @@ extension Filter {
         }
     }
 
-    /// For people and `explain`. The recursive cases have a function of their own, so that a level takes little stack.
+    /// The filter as text for people and `explain`. The recursive cases have a function of their own, so that a level
+    /// takes little stack.
     package func text(_ type: EntityDescription) -> String {
         switch self {
         case .and(let parts): return Self.text(parts, " && ", type)
@@ -238,7 +239,7 @@ extension Filter {
 }
 
 extension Value {
-    /// As messages and `explain` show it: strings in quotes, dates in ISO 8601.
+    /// The value as messages and `explain` show it: strings in quotes, dates in ISO 8601.
     package var text: String {
         switch self {
         case .null: "nil"
@@ -267,11 +268,12 @@ package struct SortTerm: Sendable {
         case score
         /// A value that is worked out from the row, and that an index may hold.
         indirect case derived(ComputedComponent)
-        /// An order that only the typed layer can evaluate: a key of a row, and the order of two keys as by `memcmp`.
+        /// An order that only the typed layer can evaluate: a key of a row, and the order of two keys as a number like
+        /// that of `memcmp`.
         indirect case opaque(
             label: String, key: @Sendable (RowReader) throws -> any Sendable,
             order: @Sendable (any Sendable, any Sendable) -> Int)
-        /// Stands for an order that can't be had. A query with it fails so.
+        /// An order that isn't possible. A query with it throws the error.
         indirect case refused(HornbeamError)
     }
 

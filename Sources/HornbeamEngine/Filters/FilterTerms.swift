@@ -2,7 +2,7 @@
 // The parts of the larger terms of a filter: tests of strings, of arrays, and of related entities.
 
 extension Filter {
-    /// The columns that the test must know of a row besides its id, nil if that may be all of the row.
+    /// The columns that the filter reads besides the row's id. Returns nil if it may read the whole row.
     var needs: RowNeeds? {
         switch self {
         case .all, .none, .refused, .links, .linkCount, .ids, .related: RowNeeds()
@@ -52,7 +52,7 @@ package struct StringTest: Sendable, Equatable {
     package var columns: [Int]
     package var text: String
     package var letterCase: LetterCase
-    /// Otherwise accents are taken away before: é is e.
+    /// Whether accents count. Otherwise they are removed before the comparison, so that é equals e.
     package var isDiacriticSensitive: Bool
     package var isNegated: Bool
 
@@ -83,7 +83,8 @@ package struct StringTest: Sendable, Equatable {
     }
 }
 
-/// A test of strings that only the typed layer can evaluate, such as a regular expression. Several columns as above.
+/// A test of strings that only the typed layer can evaluate, such as a regular expression. Several columns have the
+/// same meaning as in `StringTest`.
 package struct TextTest: Sendable {
     package var columns: [Int]
     /// For `explain`.
@@ -103,7 +104,7 @@ package struct TextTest: Sendable {
 package struct ElementTest: Sendable, Equatable {
     package var column: Int
     package var values: [Value]
-    /// Without values all holds and any doesn't.
+    /// Whether the array must have all of the values instead of any. Without values, “all” holds and “any” doesn't.
     package var wantsAll: Bool
 
     package init(column: Int, values: [Value], wantsAll: Bool) {
@@ -117,7 +118,7 @@ package struct ElementTest: Sendable, Equatable {
 package final class LinkTest: Sendable {
     package enum Quantifier: String, Sendable {
         case any
-        /// Holds where there are none.
+        /// Also holds if the relation leads to no stored entity.
         case all
         case none
     }

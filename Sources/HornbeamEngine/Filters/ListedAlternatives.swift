@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes one list of values of several comparisons of one property. An index is then asked for all values at once, and a
-// row is tested by one look into a set.
+// Combines several comparisons of one property into one list of values. An index then looks up all values at once, and
+// a row is tested with one look-up in a set.
 
 extension Filter {
-    /// Holds if any of the parts does. Values that parts ask one column for become one list.
+    /// A filter that holds if any of the parts does. The values that parts want one column to have become one list.
     package static func any(of parts: [Filter]) -> Filter {
         if parts.count > 1, !parts.canBeListed(\.isAlternative) { return .or(parts) }
         var found: [Filter] = []
@@ -27,7 +27,8 @@ extension Filter {
         return .or(found)
     }
 
-    /// Parts that hold where all of `parts` do. Values that several exclude from one column become one list.
+    /// Parts that together hold where all of `parts` do. Values that several parts exclude from one column become one
+    /// list.
     package static func listingExclusions(_ parts: [Filter]) -> [Filter] {
         guard parts.canBeListed(\.isExclusion) else { return parts }
         var found: [Filter] = []
@@ -45,7 +46,7 @@ extension Filter {
         return found
     }
 
-    /// The value that a column must have; nil if the filter doesn't ask it for one.
+    /// The value that a column must have; nil if the filter doesn't require one.
     func value(of column: Int) -> Value? {
         switch self {
         case .compare(column, .equal, let value): return value == .null ? nil : value
@@ -56,7 +57,7 @@ extension Filter {
         }
     }
 
-    /// Whether it asks one column for values, or has alternatives in it that may.
+    /// Whether it wants one column to have one of some values, or has alternatives that may do so.
     fileprivate var isAlternative: Bool {
         switch self {
         case .compare(_, .equal, _), .isNull, .within, .or: true
@@ -92,7 +93,7 @@ extension [Filter] {
     }
 }
 
-/// For each column the values that parts ask it for, and the place of the first of these parts.
+/// For each column, the values that parts want it to have, and the place of the first of these parts.
 private struct ValueLists {
     private var lists: [Int: (place: Int, parts: Int, values: [Value])] = [:]
 
@@ -104,7 +105,7 @@ private struct ValueLists {
         return isNew
     }
 
-    /// Calls `body` for each column that more than one part asks.
+    /// Calls `body` for each column that more than one part tests.
     func forEach(_ body: (_ place: Int, _ column: Int, _ values: [Value]) -> Void) {
         for (column, list) in lists where list.parts > 1 { body(list.place, column, list.values) }
     }

@@ -3,7 +3,7 @@
 
 /// The stored form of a literal; nil for types without one.
 package func literal<Property>(_ value: Property) -> Value? {
-    // Nearly all are one of these, for which the general way takes four times as long.
+    // Nearly all literals are one of these. The general way takes four times as long.
     if Property.self == String.self, let value = value as? String { return .string(value) }
     if Property.self == Int.self, let value = value as? Int { return .int(Int64(value)) }
     if let value = value as? any ColumnValue { return value.columnValue }
@@ -16,8 +16,8 @@ private func rawLiteral(_ value: some RawRepresentable) -> Value? {
 }
 
 extension Comparison {
-    /// Whether columns answer as the Swift type does. A raw-representable type may order its cases otherwise than
-    /// their raw values, unless it says by conforming to `IndexKey` that it doesn't.
+    /// Whether a comparison of columns has the result of the Swift type's own comparison. A raw-representable type may
+    /// order its cases unlike their raw values, unless it conforms to `IndexKey`.
     package func holdsForColumns<Property>(of _: Property.Type) -> Bool {
         switch self {
         case .equal, .notEqual: true

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The needs that a reader has of rows. An index that holds them spares the look-up of the rows.
+// The data that a reader of rows needs. If an index holds them, the rows aren't looked up.
 
-/// Everything that a reader of rows asks of them.
+/// The data that a reader of rows needs.
 package struct RowNeeds: Sendable {
     package var columns: Set<Int> = []
     /// Whether its result is the same for any order of the rows.
     package var isOrderFree = true
     /// Whether texts must come as they were written.
     package var wantsExactText = false
-    /// Whether texts must come as they were written, where rows that are equal come as one: as one of them has it.
+    /// Whether texts must come as one of several rows wrote them: the reader combines rows with equal texts into one.
     package var wantsTextOfOne = false
 
     package init(

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests strings in their stored form. The meaning is that of Swift's `contains`, `hasPrefix` and `hasSuffix`. Texts are
-// folded if case doesn't matter (`CaseFolding`), and accents removed if these don't. An ASCII text is looked for in the
-// bytes. In pure ASCII that is the answer. In other texts it may also be found in one of the few signs that fold to
-// ASCII letters or that Unicode takes for ASCII.
+// folded if case doesn't matter (`CaseFolding`), and accents removed if these don't. An ASCII needle is searched for in
+// the bytes. In a text of pure ASCII that is the answer. In other texts the needle may also match one of the few signs
+// that fold to ASCII letters or that Unicode treats as ASCII.
 
 import HornbeamKeys
 import HornbeamPages
 
-/// A string test made ready for many rows.
+/// A string test that is prepared for many rows.
 struct StringMatcher {
     let test: StringTest
     private let needle: String
@@ -36,7 +36,7 @@ struct StringMatcher {
     func matches(_ utf8: Bytes, text: () throws(HornbeamError) -> String?) throws(HornbeamError) -> Bool {
         if let plain {
             let isAmong = isAmong(utf8, plain)
-            // Taking accents away may make it of other letters.
+            // Removing accents may turn other letters into the needle.
             let isAbsent = !isAmong && test.isDiacriticSensitive
             if isAbsent, twins.isEmpty { return false }
             if PlainNeedle.isPlain(utf8) { return isAmong }
@@ -55,14 +55,14 @@ struct StringMatcher {
     }
 }
 
-/// Signs beyond ASCII that an ASCII needle may be found in.
+/// Signs beyond ASCII in which an ASCII needle may be found.
 private struct Twins {
-    /// In UTF-8.
+    /// The signs in UTF-8.
     private var signs: [[UInt8]] = []
     /// For each byte, whether a sign begins with it.
     private var leads: [Bool] = []
 
-    /// Signs that Unicode takes for ASCII: the Kelvin sign is K, the Greek question mark a semicolon, a lone grave
+    /// Signs that Unicode treats as ASCII: the Kelvin sign is K, the Greek question mark a semicolon, a lone grave
     /// accent a backtick.
     private static let equals: [(sign: Unicode.Scalar, text: String)] = [
         ("\u{212A}", "k"), ("\u{37E}", ";"), ("\u{1FEF}", "`"),
@@ -89,7 +89,7 @@ private struct Twins {
 
     /// Whether one is in the other, or an end of one is a beginning of the other.
     private static func overlap(_ left: [UInt8], _ right: [UInt8]) -> Bool {
-        // At each place where at least one byte of `right` meets one of `left`.
+        // Tries each offset at which at least one byte of `right` meets one of `left`.
         (1 - right.count..<left.count).contains { start in
             (max(0, start)..<min(left.count, start + right.count)).allSatisfy { left[$0] == right[$0 - start] }
         }

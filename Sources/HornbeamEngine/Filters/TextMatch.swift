@@ -6,7 +6,7 @@ package import HornbeamText
 /// A full-text query over columns. A class, so that a filter stays small.
 package final class TextMatch: Sendable {
     package let columns: [Int]
-    /// The full-text index whose words are meant, by its name; nil leaves that to the columns.
+    /// The name of the full-text index whose analyzer defines words; nil if the columns decide that.
     package let index: String?
     /// The query's fields are indices into `columns`.
     package let query: TextQuery
@@ -32,12 +32,12 @@ package final class TextMatch: Sendable {
         self.problem = problem
     }
 
-    /// The words, if any of them is all that is asked for.
+    /// The words, if the query only wants any of them and has no weights.
     var words: String? {
         if case .words(let words) = query, weights.isEmpty { words } else { nil }
     }
 
-    /// As in the language of queries, with numbers for the fields.
+    /// The query in the syntax of searches, with numbers for the fields.
     var text: String {
         if let words { words } else { query.text(fields: []) }
     }
@@ -55,7 +55,7 @@ package final class TextMatch: Sendable {
         return Value.string(query.text(fields: names)).text + weighted + named
     }
 
-    /// The query that a text in the language of queries says about these columns.
+    /// Parses a text in the syntax of searches over these columns. Throws `.invalid` if the text doesn't follow it.
     package static func query(
         _ text: String, of columns: [Int], _ type: EntityDescription
     ) throws(HornbeamError) -> TextQuery {
@@ -68,7 +68,7 @@ package final class TextMatch: Sendable {
 }
 
 extension Filter {
-    /// Any word of the text occurs in the columns.
+    /// The condition that any word of the text occurs in the columns.
     package static func matches(columns: [Int], text: String) -> Filter {
         .matches(TextMatch(columns: columns, query: .words(text)))
     }

@@ -16,13 +16,13 @@ enum TextWording {
     }
 }
 
-/// A full-text index, as the choice between several looks at it: declared or stored.
+/// A full-text index, declared or stored, with the properties that matter when one of several is chosen.
 package protocol SearchedIndex: AnyObject {
     var description: IndexDescription { get }
     var columns: [Int] { get }
     var analyzer: Analyzer { get }
     var storesPositions: Bool { get }
-    /// Whether it has some entities only.
+    /// Whether it has only some entities.
     var isPartial: Bool { get }
     /// Whether the index can answer a search over its columns.
     func answers(_ match: TextMatch) -> Bool
@@ -47,11 +47,11 @@ extension Array where Element: SearchedIndex {
         return held
     }
 
-    /// The index that answers a `matches` condition, even if it has some entities only.
+    /// The index that answers a `matches` condition, even if it has only some entities.
     package func answering(_ match: TextMatch) -> Element? { answering(match) { _ in true } }
 
-    /// The index whose analyzer a `matches` condition uses, whether or not the index answers it. Nil means `.standard`,
-    /// or that no index of the name in the condition is over all columns that are searched.
+    /// The index whose analyzer a `matches` condition uses, whether or not the index answers it. Returns nil if words
+    /// are `.standard`'s, or if no index of the condition's name is over all searched columns.
     package func wording(of match: TextMatch) -> Element? {
         if let index = answering(match) { return index }
         guard let name = match.index else {
@@ -62,7 +62,7 @@ extension Array where Element: SearchedIndex {
 }
 
 extension TextMatch {
-    /// A matcher that reads texts alone, by the analyzer of the index whose words the condition means.
+    /// A matcher that reads only texts, with the analyzer of the index that defines words for the condition.
     package func matcher(by index: (some SearchedIndex)?) -> QueryMatcher {
         QueryMatcher(query, index?.analyzer ?? .standard, hasPositions: index?.storesPositions ?? true)
     }

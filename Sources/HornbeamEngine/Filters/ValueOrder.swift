@@ -5,7 +5,7 @@
 import FoundationEssentials
 
 extension Comparison {
-    /// Whether it holds of two values in this order (negative, zero, positive).
+    /// Whether it holds for two values in this order: negative, zero or positive.
     @inline(__always)
     package func holds(_ order: Int) -> Bool {
         switch self {
@@ -29,7 +29,7 @@ extension Comparison {
 }
 
 extension Value {
-    /// Equal exactly where keys are: NaN equals NaN, and nothing else.
+    /// A form of the value that is equal to another one's exactly if their keys are: NaN equals only NaN.
     package var comparable: Value {
         switch self {
         // A column of numbers holds no arrays.
@@ -55,7 +55,7 @@ extension Value {
 }
 
 extension ColumnType {
-    /// Whether Swift's operators compare its values otherwise than keys do.
+    /// Whether Swift's operators compare its values differently from keys.
     var hasNaN: Bool {
         switch self {
         case .float, .double, .date, .decimal: true
@@ -66,7 +66,7 @@ extension ColumnType {
     }
 }
 
-/// Swift values of one type as the store compares them, if that is not as Swift's own operators do.
+/// Compares Swift values of one type as the store does, for types whose own operators compare differently.
 package struct StoredOrder<Property: Sendable>: Sendable {
     /// The store's order of the type. Returns nil for types whose own operators compare as the store does.
     package init?() {
@@ -89,7 +89,7 @@ extension String {
     }
 }
 
-/// Whether a value is among these.
+/// Returns a test whether a value is among `values`, compared as the store does.
 package func membership<Property: Equatable & Sendable>(_ values: [Property]) -> @Sendable (Property) -> Bool {
     guard let order = StoredOrder<Property>() else { return { values.contains($0) } }
     let wanted = Set(values.map { order.stored($0).comparable })
@@ -104,7 +104,7 @@ package enum ValueOrder {
             return !left.isNaN && (right.isNaN || left < right)
         }
         if left < right { return true }
-        // Only NaN isn't equal to itself. A wrapping type may give it a place already.
+        // Only NaN isn't equal to itself. A wrapping type may order it already.
         return left == left && right != right && !(right < left)
     }
 }
