@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deletions before they change anything: the entities that one takes, by the rules of its relations, and the rule
-// `deny`, which refuses it. Links to entities of the same deletion deny nothing.
+// Examines a deletion before it changes anything: finds the entities that it takes by the rules of relations, and
+// refuses it if a relation's rule is `deny`. Links to entities of the same deletion deny nothing.
 
 /// A row of any type.
 package struct EntityRow: Hashable {
@@ -33,8 +33,8 @@ package struct DeletionDenials {
         let relation: String
     }
 
-    /// The links to a candidate from rows that stay, as far as they are known. One is enough. Only if that row is
-    /// deleted too, all are counted, once.
+    /// The known links to a candidate from rows that stay. One is enough. If its row is deleted too, all are counted,
+    /// once.
     private enum Holders {
         case unknown
         case one(RowID)
@@ -71,7 +71,7 @@ package struct DeletionDenials {
         }
     }
 
-    /// Takes note of a link to a candidate whose source goes.
+    /// Notes that the source of a link to a candidate is deleted.
     private mutating func release(_ candidate: Candidate, from source: EntityRow) {
         guard let holders = orphans[candidate] else {
             orphans[candidate] = .unknown
@@ -87,7 +87,7 @@ package struct DeletionDenials {
         }
     }
 
-    /// Adds the rows that nothing leads to any more once all of that is gone. Call it when everything else is added.
+    /// Adds the candidates that no row leads to after the deletion. Must be called when all other rows are added.
     package mutating func takeOrphans() throws {
         var place = 0
         while place < waiting.count {
@@ -98,7 +98,7 @@ package struct DeletionDenials {
         waiting = []
     }
 
-    /// Whether a row that stays leads to it, other than itself.
+    /// Whether another row leads to the candidate and stays.
     private mutating func isHeld(_ candidate: Candidate) throws -> Bool {
         let side = try core.schema.type(candidate.type).relation(candidate.relation)
         let isFirst: Bool

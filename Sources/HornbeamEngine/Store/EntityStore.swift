@@ -8,8 +8,8 @@ package import HornbeamPages
 import HornbeamText
 package import HornbeamTree
 
-/// One entity type in one transaction. Made by `StoreTransaction.store`. Holds the caches of writers, searches and
-/// queries too, because a transaction has one store for each type, and the caches live as long.
+/// One entity type in one transaction. Made by `StoreTransaction.store`. It also holds caches of writers, searches and
+/// queries, which live as long: a transaction has one store for each type.
 package final class EntityStore {
     package let type: EntityType
     // The transaction owns its stores and outlives every use of them.
@@ -17,10 +17,10 @@ package final class EntityStore {
     package let transaction: Transaction
     private var nextRowID: UInt64?
     private var nextRowIDChanged = false
-    /// Row ids handed out for saves that have not happened yet, by the key of the id. Not in the trees, so that a
-    /// refused save leaves nothing behind.
+    /// Row ids handed out for saves that have not happened yet, by the key of the id. They aren't in the trees, so that
+    /// a refused save leaves nothing behind.
     private var reserved: [[UInt8]: RowID] = [:]
-    /// The knowledge of the rows that saves in this transaction have without looking.
+    /// The rows that saves in this transaction know to be stored, or not, without a look-up.
     @exclusivity(unchecked) private var known = RowCache()
     /// Entries of unique indexes that their rows have released for others in the same batch. Empty outside of a batch.
     var yielded = ReleasedKeys()
@@ -30,17 +30,18 @@ package final class EntityStore {
     @exclusivity(unchecked) private var searchers: [TextSearcher?] = []
     /// The selections of rows that searches were restricted to.
     @exclusivity(unchecked) var selections = RowSelectionCache()
-    /// The sides of relations that were asked for, by their numbers.
+    /// The sides of relations that were used, by their numbers.
     @exclusivity(unchecked) private var sides: [EdgeSide?] = []
     /// Collects the transaction's changes, if there are observers.
     private let capture: RowCapture?
     /// The registered indexes of the type, nil if it has none, as in a read.
     private let registered: TypeIndexes?
-    /// The watch over the transaction's queries, nearly always nil. Here too: each query looks at it.
+    /// The watch over the transaction's queries, nearly always nil. A copy of the transaction's, because each query
+    /// reads it.
     let queryWatch: QueryWatch?
     /// Whether these are the rows of a registered index. Rows of entities have other columns and other indexes.
     let isTable: Bool
-    /// Registered indexes that were asked for, with the state that they are good in.
+    /// The registered indexes that queries may use, with the state for which they are valid.
     @exclusivity(unchecked) private var usable: UsableIndexes?
 
     /// The side of a relation by the number that its model gives it.
@@ -88,7 +89,7 @@ package final class EntityStore {
 
     // MARK: Rows
 
-    /// Saved entities.
+    /// The number of saved entities. O(1).
     package func count() throws -> Int {
         Int(entries: try transaction.count(type.rows))
     }
@@ -108,7 +109,7 @@ package final class EntityStore {
         return try transaction.get(type.unsaved, rowID) != nil
     }
 
-    /// The row, or nil if there is none. Lives until the transaction changes or ends.
+    /// The row, or nil if there is none. It is valid until the transaction changes or ends.
     package func row(_ rowID: RowID) throws -> RowReader? {
         guard let bytes = try rowBytes(rowID) else { return nil }
         return try RowReader(bytes, of: type)
@@ -122,7 +123,8 @@ package final class EntityStore {
     /// A writer for a row of this type.
     package func makeRow() -> RowWriter { RowWriter(layout: type.layout) }
 
-    /// All saved rows in the order of their row ids, until `body` returns false. `body` must not change the store.
+    /// Calls `body` with each saved row, in the order of row ids, until it returns false. `body` must not change the
+    /// store.
     package func forEachRow(skipping skipped: Int = 0, _ body: (RowID, RowReader) throws -> Bool) throws {
         try forEachRow(from: [], to: [], skipping: skipped, body)
     }
@@ -200,7 +202,7 @@ package final class EntityStore {
         hasLinkedIDs: Bool = false
     ) throws -> (index: IndexDescription, rowID: RowID)? {
         var row = row
-        // First: looking at links may move rows.
+        // This comes before rows are read: looking at links may move them.
         if !type.linkedIDs.isEmpty, !hasLinkedIDs { row = try withLinkedIDs(row, rowID) }
         let old = try known.isMissing(rowID, in: self) ? nil : self.row(rowID)
         if type.isCounted { row = try counted(row, after: old) }
@@ -215,8 +217,8 @@ package final class EntityStore {
         return nil
     }
 
-    /// Replaces a row by another one, and updates its indexes. If another entity holds a unique key of the row, changes
-    /// nothing and returns the first such index and that entity.
+    /// Replaces a row with another one, and updates its indexes. If another entity holds a unique key of the row,
+    /// changes nothing and returns the first such index and that entity.
     /// - Parameter remembers: whether to cache that the row exists.
     func put(
         _ row: [UInt8], _ rowID: RowID, over old: RowReader?, remembers: Bool = true
@@ -307,7 +309,7 @@ package final class EntityStore {
         guard let old = try row(rowID) else { return false }
         let changes = try IndexChanges(of: type, from: old, to: nil)
         let followed = try registered?.changes(rowID, from: old, to: nil)
-        // Before the indexes are asked: a writer of a full-text index may write as it begins, and the row moves.
+        // This comes before the indexes: a writer of a full-text index may write as it begins, which moves the row.
         capture?.note(rowID, in: type.rows, old: old)
         try prepareTexts(changes)
         core.counts.removals += 1
@@ -317,7 +319,7 @@ package final class EntityStore {
         return true
     }
 
-    /// Has the indexes follow a row that was put or removed. If one doesn't, this write must not be committed.
+    /// Updates the indexes after a row was put or removed. If that fails, the write can't be committed.
     /// - Parameter row: the new row, if a text is to be read in it.
     private func follow(
         _ changes: IndexChanges, _ followed: RegisteredChanges?, _ rowID: RowID, _ row: Bytes
@@ -332,7 +334,7 @@ package final class EntityStore {
         }
     }
 
-    /// Throws the full-text indexes' objections to these changes, before anything is changed.
+    /// Checks these changes with the full-text indexes, and throws their errors, before anything is changed.
     private func prepareTexts(_ changes: IndexChanges) throws {
         for change in changes.texts {
             let writer = try textWriter(change.index)
@@ -419,7 +421,7 @@ package final class EntityStore {
 
     // MARK: Full text
 
-    /// The writer of one full-text index; gathers changes until `flush`.
+    /// The writer of one full-text index. It gathers changes until `flush`.
     /// - Parameter position: the index's position among the type's full-text indexes.
     private func textWriter(_ position: Int) throws -> TextIndexWriter {
         if let writer = textWriters[position] { return writer }
@@ -434,13 +436,13 @@ package final class EntityStore {
         for writer in textWriters { try writer?.flush() }
     }
 
-    /// Returns the searcher for the present state, changes that wait in the transaction included. It is kept from one
-    /// search to the next, and by a read that is taken up again.
+    /// Returns the searcher for the present state, with the changes that wait in the transaction. It is kept for the
+    /// next search, also by a read that is resumed.
     func searcher(_ index: EntityTextIndex) throws -> TextSearcher {
         try flushText()
         if searchers.isEmpty { searchers = type.textIndexes.map { _ in nil } }
         if let known = searchers[index.place], known.isCurrent() { return known }
-        // Removed first: if making the next one fails, the old one must not stay.
+        // The old one is removed first, because it must not stay if making the next one fails.
         searchers[index.place] = nil
         let searcher = try TextSearcher(index.index, in: transaction)
         searchers[index.place] = searcher
@@ -460,7 +462,7 @@ package final class EntityStore {
 
     var pending: Pending { Pending(reserved: reserved, yielded: yielded) }
 
-    /// Undoes reads and changes in memory after the transaction went back to the state that `flush` had left.
+    /// Drops caches and changes in memory after the transaction went back to the state that `flush` had left.
     func forget(keeping pending: Pending) {
         reserved = pending.reserved
         yielded = pending.yielded
@@ -483,7 +485,7 @@ package final class EntityStore {
 // MARK: - Ids
 
 extension EntityStore {
-    /// Ids with longer keys are refused: texts of more than 899 bytes.
+    /// Maximum size of an id's key, in bytes. Longer ids are refused: texts of more than 899 bytes.
     package static let maximumIDSize = 900
 
     /// The key of an id in the tree of ids.
@@ -494,7 +496,8 @@ extension EntityStore {
         return key.bytes
     }
 
-    /// The size in bytes of the given id: its key has a terminator, and a second byte for each zero.
+    /// The error for an id whose key is too long. It names the size of the id itself: the key has a terminator, and a
+    /// second byte for each zero.
     private func tooLarge(_ id: Value, key: Int) -> StorageError {
         let size =
             switch id {
@@ -523,7 +526,8 @@ extension EntityStore {
         return converted
     }
 
-    /// The row id of an entity that is saved or referred to; an integer id may have neither yet.
+    /// The row id of an entity that is saved or referred to; nil if there is none. An integer id that can be a row id
+    /// has one even if its entity is neither.
     package func rowID(of id: Value) throws -> RowID? {
         if type.hasIntegerIDs, let rowID = RowID(integerID: id) { return rowID }
         let id = try converted(id)

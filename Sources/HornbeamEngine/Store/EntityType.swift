@@ -17,11 +17,11 @@ package import HornbeamPages
 package import HornbeamText
 package import HornbeamTree
 
-/// Immutable and shared by all transactions: tree ids stay good for the life of the store.
+/// Immutable and shared by all transactions: tree ids stay valid for the life of the store.
 package final class EntityType: Sendable {
     /// Columns by number: the declared ones in their order, then those that only the store still has.
     package let description: EntityDescription
-    /// Columns from this number on only the store has: models neither read nor write them.
+    /// The number of columns that models know. Only the store has the others: models neither read nor write them.
     let declared: Int
     /// The column of the time of the last save, if the type has one.
     package let updatedAt: Int?
@@ -30,8 +30,8 @@ package final class EntityType: Sendable {
     let version: Int?
     /// Whether it has one of these two.
     let isCounted: Bool
-    /// An entity is stored or deleted, never both: the rows of the type called `counterpartName`, nil if the store
-    /// knows none.
+    /// The rows of the type `counterpartName`; nil if the store doesn't have that type. An entity is stored or deleted,
+    /// never both.
     let counterpart: TreeID?
     package let layout: RowLayout
     /// The names of the columns as JSON has them before values.
@@ -52,7 +52,7 @@ package final class EntityType: Sendable {
     package let relations: [EdgeSide]
     /// The columns that hold the ids of related entities.
     package let linkedIDs: [LinkedID]
-    /// Whether links that its entities make may give others unique keys.
+    /// Whether links from its entities may change unique keys of other entities.
     package let linksUniqueKeys: Bool
     /// Whether one of the relations is required.
     let hasRequired: Bool
@@ -117,8 +117,8 @@ package final class EntityType: Sendable {
     /// The full-text index that answers a `matches` condition, whether or not it has all entities.
     package func textIndex(for match: TextMatch) -> EntityTextIndex? { textIndexes.answering(match) }
 
-    /// The full-text index that answers it together with other conjuncts of a query; nil if none has all entities that
-    /// they ask for.
+    /// The full-text index that answers it together with other conjuncts of a query; nil if no index has all entities
+    /// that they accept.
     package func textIndex(for match: TextMatch, among conjuncts: [Filter]) throws -> EntityTextIndex? {
         try textIndexes.answering(match) { try $0.implied(by: conjuncts, self) != nil }
     }
@@ -126,7 +126,7 @@ package final class EntityType: Sendable {
     /// The full-text index whose analyzer a `matches` condition uses.
     package func wording(of match: TextMatch) -> EntityTextIndex? { textIndexes.wording(of: match) }
 
-    /// The number of a column; an error that names the type if there is none.
+    /// The number of a column. Throws `.invalid` if there is none.
     package func column(_ name: String) throws(HornbeamError) -> Int {
         guard let column = description.column(name) else {
             let known = description.columns.map(\.name).joined(separator: ", ")
@@ -151,7 +151,7 @@ extension EntityType {
         case links(EdgeSide)
         /// The reverse list of a one-way relation that leads here.
         case reverse(EdgeSide)
-        /// Pairs of the side with whose entities their keys begin.
+        /// Pairs whose keys begin with the entities of this side.
         case pairs(EdgeSide)
     }
 
@@ -190,17 +190,18 @@ package final class EntityIndex: Sendable {
     /// The columns of the components.
     let columns: [Int]
     let isUnique: Bool
-    /// Whether entries are by the hash of their key: two keys may share one, and there is no order.
+    /// Whether entries have the hash of their key: two keys may share one, and there is no order.
     let isHashed: Bool
     /// Components that are no columns, by their numbers.
     package let computed: [ComputedComponent]
     /// The condition on rows that have an entry, nil if all have one.
     package let condition: IndexCondition?
-    /// The columns that the key is made of, be it by way of a computed component.
+    /// The columns that the key is made of, directly or by a computed component.
     package let sources: [Int]
     /// Whether a component is computed by the program's code.
     package let isOfCode: Bool
-    /// The reason why its keys aren't those that this program would make, so that it can't be queried; nil if they are.
+    /// The reason why its keys differ from those that this program would make, so that it can't be queried; nil if they
+    /// don't.
     package let flaw: String?
 
     package init(
@@ -221,8 +222,7 @@ package final class EntityIndex: Sendable {
     }
 }
 
-/// A full-text index with its columns resolved. A class for the same reason: plans that don't use one make room for it
-/// too.
+/// A full-text index with its columns resolved. A class, because plans have room for one even if they don't use it.
 package final class EntityTextIndex: SearchedIndex, Sendable {
     package let description: IndexDescription
     package let index: TextIndex

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From row ids back to ids.
+// Finds the ids of row ids.
 
 import HornbeamPages
 import HornbeamTree
@@ -11,8 +11,8 @@ extension EntityStore {
         return try idKey(first).lexicographicallyPrecedes(try idKey(second))
     }
 
-    /// The id of a row id: of a saved entity, or of one that is only referred to. Other integer row ids stand for
-    /// themselves.
+    /// The id of an entity that is saved or only referred to; nil if there is none. A row id below `firstAssigned` is
+    /// the id itself, whether or not there is such an entity.
     package func id(of rowID: RowID) throws -> Value? {
         if rowID < RowID.firstAssigned {
             return Value.uint(rowID.rawValue).converted(to: type.idType)

@@ -22,7 +22,7 @@ final class LinkFilter {
     }
 
     func accepts(_ source: RowID) throws -> Bool {
-        // Each looks for one target that decides it.
+        // One target decides each quantifier.
         let deciding = test.quantifier != .all
         var isDecided = false
         try edges.forEachTarget(side, of: source) { target in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids of to-one relations' targets as columns, so that indexes can be over them: `@Index(\.$podcast.id)`. The links are
+// Ids of to-one relations' targets as columns, so that indexes can cover them: `@Index(\.$podcast.id)`. The links are
 // authoritative; such a column repeats the id in each row, and follows the links whichever side changes them.
 //
 // A save writes the ids with the row, from its value or from the links, so that unique keys are checked before anything
@@ -56,7 +56,7 @@ extension EntityStore {
                 let id = try rowID.map { try linkedID(linked, of: $0) }
                 if id == pending.owner { row.set(pending.owner, linked.column) } else { row.setNull(linked.column) }
             } else if let id = said(linked.side) {
-                // Refused as the link would be, before anything is stored.
+                // Throws the error that the link would throw, before anything is stored.
                 if id != .null { _ = try core.store(linked.side.target).rowID(of: id) }
                 row.set(id, linked.column)
             } else if let rowID {
@@ -73,7 +73,7 @@ extension EntityStore {
         return try mayMiss() ? idByLinks(linked, of: rowID) : .null
     }
 
-    /// The id that the links say.
+    /// The id of the entity that the links lead to; `.null` if there is none.
     func idByLinks(_ linked: LinkedID, of rowID: RowID) throws -> Value {
         var found: RowID?
         try core.edges.forEachTarget(linked.side, of: rowID) { target in
@@ -83,7 +83,7 @@ extension EntityStore {
         return try found.flatMap { try core.store(linked.side.target).id(of: $0) } ?? .null
     }
 
-    /// Sets a row's columns of related ids to its links.
+    /// Sets a row's columns of related ids to the ids that its links lead to.
     package func followLinks(of rowID: RowID) throws {
         try core.followingLinks {
             for linked in type.linkedIDs { try setLinkedID(rowID, linked.column, try idByLinks(linked, of: rowID)) }
@@ -121,10 +121,10 @@ extension EntityStore {
         return try IndexChanges.isUntouched(others, old, new)
     }
 
-    /// Has a stored row follow its link. Another row with the same unique key releases it, for its own link may change
-    /// too; `followingLinks` checks that it has.
+    /// Writes the id that a link leads to into its stored row. If another row has the same unique key, that row
+    /// releases it, because its own link may change too; `followingLinks` checks that it did.
     fileprivate func setLinkedID(_ rowID: RowID, _ column: Int, _ id: Value) throws {
-        // Each turn has the holder of one index release its key. Only a damaged index asks for more.
+        // In each turn the holder of one index releases its key. Only a damaged index needs more turns.
         for _ in 0...type.indexes.count {
             guard let old = try row(rowID), try old.value(column) != id else { return }
             let row = try type.rewriting(old) { writer, other in
@@ -139,7 +139,7 @@ extension EntityStore {
 }
 
 extension EntityType {
-    /// A copy of a row with other columns.
+    /// A copy of a row with some columns changed.
     /// - Parameters:
     ///   - change: writes a column, or leaves it null, and returns true; returns false for columns that stay.
     ///   - end: writes further columns.
@@ -165,7 +165,7 @@ extension EntityType {
     }
 }
 
-/// Rows whose links have changed, with what they lead to now.
+/// Rows whose links have changed, with the rows that they lead to now.
 struct MovedIDs {
     private struct Place: Hashable {
         let row: RowID
@@ -196,7 +196,7 @@ struct MovedIDs {
 }
 
 extension EdgeTrees {
-    /// Must be called for each link that comes or goes.
+    /// Must be called for each link that is added or removed.
     @inline(__always)
     func noteMoved(_ side: EdgeSide, _ source: RowID, _ target: RowID, isLinked: Bool) {
         if side.movesIDs { noteMovedIDs(side, source, target, isLinked) }
@@ -214,7 +214,7 @@ extension EdgeTrees {
     }
 
     /// Updates the related ids of rows whose links were changed. Throws `.uniqueViolation` if two rows would have one
-    /// key in the end: then the change must be undone, or the write fails.
+    /// key in the end; then the change must be undone, or the write fails.
     package func followLinks() throws {
         guard !moved.isEmpty else { return }
         let rows = moved
@@ -232,16 +232,16 @@ extension EdgeTrees {
 }
 
 extension StoreTransaction {
-    /// Changes links of a side by `body`, and has the rows at their ends follow.
+    /// Runs `body`, which changes links of a side, and updates the related ids of the rows at their ends.
     @inline(__always)
     package func changeLinks(of side: EdgeSide, _ body: () throws -> Void) throws {
         try body()
         if side.movesIDs { try edges.followLinks() }
     }
 
-    /// Runs `body`, in which rows follow their links, and checks that no unique key has two rows then. In a save of
-    /// several entities later links may still part them: that save checks at its end. If it throws, the change must be
-    /// undone, or the write fails.
+    /// Runs `body`, which updates related ids, and checks that no two rows have one unique key afterwards. In a save of
+    /// several entities later links may still change the keys: that save checks at its end. If it throws, the change
+    /// must be undone, or the write fails.
     fileprivate func followingLinks(_ body: () throws -> Void) throws {
         let before = counts.yields
         do {

@@ -2,7 +2,7 @@
 // The watch over the queries of one transaction, for the log of slow queries and for spans. Nearly all transactions
 // have none.
 
-/// Gets the queries of a transaction as they begin. A query within another one, such as a join's, is part of that.
+/// Reports the queries of a transaction. A query within another one, such as a join's, is part of the outer one.
 /// Belongs to the transaction's thread.
 package final class QueryWatch {
     /// A query that has ended.
@@ -18,11 +18,11 @@ package final class QueryWatch {
         case query, statement
     }
 
-    /// Takes the end of a query.
+    /// Is called at the end of a query.
     package typealias End = (Report) -> Void
 
-    /// Takes the beginning of a query, with the name of its entity type or the text of the statement. Returns the
-    /// closure that is called at the query's end.
+    /// Is called at the beginning of a query, with the name of its entity type or the text of the statement. Returns
+    /// the closure that is called at the query's end.
     package typealias Begin = (_ kind: Kind, _ name: String) -> End
 
     private var began: Begin
@@ -30,7 +30,7 @@ package final class QueryWatch {
 
     package init(_ began: @escaping Begin) { self.began = began }
 
-    /// Has others told of the queries from now on: those of the next read that uses the transaction.
+    /// Replaces the closure that is called from now on, for the next read that uses the transaction.
     package func tell(_ began: @escaping Begin) { self.began = began }
 
     /// Begins a query. Returns nil inside another one.
@@ -43,7 +43,7 @@ package final class QueryWatch {
     fileprivate func leave() { isInside = false }
 }
 
-/// A query that is running. It ends with its last reference, however that comes about.
+/// A query that is running. It ends when its last reference is released.
 package final class WatchedQuery {
     private let watch: QueryWatch
     private let end: QueryWatch.End
@@ -55,7 +55,7 @@ package final class WatchedQuery {
     }
 
     deinit {
-        // Before it is over: making the plan must not count as another query.
+        // This comes before `leave`, because making the plan must not count as another query.
         end(report)
         watch.leave()
     }

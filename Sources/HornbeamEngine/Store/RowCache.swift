@@ -6,21 +6,21 @@
 import HornbeamPages
 import HornbeamTree
 
-/// Rows of one type. Writers tell it what they store; the transaction's counter tells it that rows were removed.
+/// Rows of one type. Writers note the rows that they store; the transaction's counter shows that rows were removed.
 struct RowCache {
     /// Some of the rows that were stored when `removals` rows had been removed. A row id has one slot.
     private var stored: [UInt64] = []
     private var removals = 0
-    /// No greater row id is stored. Nil if no bound is known.
+    /// A bound of the stored row ids: none is greater. It is nil while no bound is known.
     private var greatest: UInt64?
     /// Number of rows noted. A few are not worth remembering, nor worth a look-up of the greatest row id.
     private var told = 0
 
-    /// Number of rows that are remembered: as many as make a kilobyte, and a power of two.
+    /// Number of slots: a power of two that makes a kilobyte.
     private static var size: Int { 128 }
     private static var worthwhile: Int { 4 }
 
-    /// Whether it is known that a row is not stored. To be asked by saves.
+    /// Whether it is known that a row is not stored. Only saves may ask.
     mutating func isMissing(_ rowID: RowID, in store: EntityStore) throws(StorageError) -> Bool {
         if let greatest { return rowID.rawValue > greatest }
         guard told > Self.worthwhile else { return false }
@@ -37,7 +37,7 @@ struct RowCache {
         return stored[Int(truncatingIfNeeded: rowID.rawValue) & (Self.size &- 1)] == rowID.rawValue
     }
 
-    /// A row is stored.
+    /// Notes that a row is stored.
     /// - Parameter remembers: whether it is worth remembering.
     mutating func note(_ rowID: RowID, removals: Int, remembers: Bool = true) {
         if let greatest, rowID.rawValue > greatest { self.greatest = rowID.rawValue }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A filter made ready for rows: literals converted to their columns' types and encoded once, then tested against the
-// raw columns. This is the reference meaning of a filter; access paths through indexes may only narrow what it sees.
+// A filter that is prepared for rows: its literals are converted to their columns' types and encoded once, then tested
+// against the raw columns. This is the reference meaning of a filter; access paths through indexes may only reduce the
+// rows that it tests.
 
 import HornbeamKeys
 import HornbeamPages
@@ -168,7 +169,7 @@ package struct RowFilter {
         }
     }
 
-    /// The relation side and the source's row id; nil if the source was never heard of.
+    /// The relation side and the source's row id; nil if the source has none.
     package static func bind(
         _ source: RelationSource, _ type: EntityType, _ core: StoreTransaction
     ) throws -> (EdgeSide, RowID?) {
@@ -352,7 +353,7 @@ package struct RowFilter {
 }
 
 extension TextMatch {
-    /// `.invalid` if it can't be asked.
+    /// Throws `.invalid` if the search isn't possible.
     package func requireSense(_ type: EntityType) throws(HornbeamError) {
         if let index, type.wording(of: self) == nil {
             throw HornbeamError(

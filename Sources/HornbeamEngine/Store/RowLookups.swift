@@ -18,21 +18,22 @@ package struct RowLookups {
 
     package var isFull: Bool { count == Self.size }
 
-    /// There is room while it isn't full.
+    /// Adds a row id. There must be room: see `isFull`.
     @inline(__always)
     package mutating func add(_ rowID: RowID) {
         ids[count] = rowID.rawValue
         count &+= 1
     }
 
-    /// Calls `body` with each row in the order of the ids, nil where there is none, until it returns false. Returns
-    /// whether it never did. No id waits afterwards. `body` must not change the store.
+    /// Calls `body` with each row in the order of the ids, or with nil if there is none, until it returns false.
+    /// Returns false if `body` did. Afterwards no id waits. `body` must not change the store.
     package mutating func finish(in store: EntityStore, _ body: (RowID, RowReader?) throws -> Bool) throws -> Bool {
         let count = count
         self.count = 0
         let ids = ids
         var found = InlineArray<16, Bytes?>(repeating: nil)
-        // Page by page, so that an error comes at its row, or not at all if the caller stops before it.
+        // If that fails, rows are read one by one, so that an error is thrown at its row, or not at all if the caller
+        // stops before it.
         guard count > 1, Self.lookUp(ids, count, in: store, &found) else {
             for index in 0..<count {
                 let rowID = RowID(rawValue: ids[index])
@@ -40,7 +41,7 @@ package struct RowLookups {
             }
             return true
         }
-        // Outside the loop, which would count a reference to it each time.
+        // It is outside the loop, which would count a reference to it each time.
         let layout = store.type.layout
         for index in 0..<count {
             var row: RowReader?
@@ -50,7 +51,7 @@ package struct RowLookups {
         return true
     }
 
-    /// Whether all could be read.
+    /// Looks up all rows. Returns whether all could be read.
     private static func lookUp(
         _ ids: InlineArray<16, UInt64>, _ count: Int, in store: EntityStore, _ found: inout InlineArray<16, Bytes?>
     ) -> Bool {

@@ -65,8 +65,8 @@ extension EntityStore {
         row.setDouble(Self.now, column)
     }
 
-    /// In whole microseconds, because other systems have no finer times; rounded up, so that a save is never before a
-    /// time that the program has looked at before it.
+    /// The present time in whole microseconds, because other systems have no finer times; rounded up, so that a save is
+    /// never before a time that the program has looked at before it.
     private static var now: Double { (Date().timeIntervalSinceReferenceDate * 1e6).rounded(.up) / 1e6 }
 
     /// The row with the time of its first save and the number of its changes, if its type keeps these. A new row from
@@ -94,7 +94,7 @@ extension EntityStore {
         }
     }
 
-    /// Whether a property that models know is another.
+    /// Whether a property that models know has another value.
     private func hasChanged(from old: RowReader, to new: RowReader) throws -> Bool {
         let columns = (0..<type.declared).filter { !type.description.columns[$0].isHidden }
         return try !IndexChanges.isUntouched(columns, old, new)
@@ -107,7 +107,8 @@ extension EntityStore {
         try counterpart.delete(rowID)
     }
 
-    /// The new row with the old one's columns that are not declared, where it has none itself; nil if it needs none.
+    /// The new row with the old one's values of undeclared columns, where it has none itself. Returns nil if it needs
+    /// none.
     func keeping(_ old: RowReader, _ row: [UInt8]) throws -> [UInt8]? {
         if type.declared == type.layout.count { return nil }
         return try row.withUnsafeBytes { bytes in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks up many row ids in their order. The rows of a level of a nested query mostly ascend without gaps: then each is
-// the entry after the last one, which a step of a cursor finds in a fifth of the time of a lookup.
+// Looks up many row ids in their order. The rows of a level of a nested query mostly ascend without gaps. Each row is
+// then the next entry, which a step of a cursor finds in a fifth of the time of a look-up.
 
 import HornbeamPages
 import HornbeamTree
@@ -12,7 +12,7 @@ struct RowEntries: ~Copyable {
     private(set) var row: RowID?
     /// For links the list number, which follows the row id in the key.
     private(set) var list: UInt16 = 0
-    /// The entry's value. Lives until the next move.
+    /// The entry's value. It is valid until the next move.
     private(set) var value = Bytes(start: nil, count: 0)
     private(set) var isAtEnd = false
     /// Steps since the last seek. After some, entries are read many at once.
@@ -57,8 +57,8 @@ struct RowEntries: ~Copyable {
         value = Bytes(start: many[place].value.start, count: many[place].value.size)
     }
 
-    /// Passes entries before those of a row in a list, as long as they are in the same leaf: at least one. The cursor
-    /// is on one of them.
+    /// Skips the entries before those of a row in a list, as far as the current leaf goes: at least one. The current
+    /// entry must be one of them.
     @inline(__always)
     mutating func pass(to row: RowID, _ list: UInt16) throws(StorageError) {
         if let many {
@@ -94,14 +94,15 @@ struct RowEntries: ~Copyable {
 
 /// Looks up row ids that ascend, in a tree whose keys are row ids.
 struct AscendingLookups: ~Copyable {
-    /// At the first entry that isn't before the row that was looked up last.
+    /// The position: the first entry that isn't before the row that was looked up last.
     private var entries: RowEntries
 
     init(_ tree: TreeID, in transaction: Transaction) throws(StorageError) {
         entries = try RowEntries(tree, in: transaction)
     }
 
-    /// The value of a row, nil if it has none. Lives until the next lookup. `row` isn't before the last one.
+    /// The value of a row, nil if it has none. It is valid until the next look-up. `row` must not be before the last
+    /// one.
     @inline(__always)
     mutating func value(of row: RowID) throws(StorageError) -> Bytes? {
         if let here = entries.row {
@@ -121,8 +122,8 @@ struct AscendingLookups: ~Copyable {
 }
 
 extension EntityStore {
-    /// Calls `body` with each row, nil where there is none, and its index in `rows`, in their order. `body` must not
-    /// change the store.
+    /// Calls `body` with the index of each row id in `rows` and its row, or nil if there is none, in the order of
+    /// `rows`. `body` must not change the store.
     package func forEach(_ rows: [RowID], _ body: (Int, RowReader?) throws -> Void) throws {
         if rows.isRun(distance: 16) {
             var lookups = try AscendingLookups(type.rows, in: transaction)

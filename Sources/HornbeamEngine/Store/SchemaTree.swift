@@ -13,7 +13,7 @@ enum SchemaTree {
         guard let tree = try transaction.tree(name),
             let stored = try transaction.get(tree, Array("next:\(type)".utf8))
         else { return RowID.firstAssigned.rawValue }
-        // Far from the end of the numbers, so that counting on can't overflow.
+        // The bound is far from the greatest number, so that counting on can't overflow.
         guard let next = RowID(stored: stored), next >= RowID.firstAssigned, next.rawValue < 1 << 63 else {
             throw StorageError.corrupt(
                 Corruption(tree: name, reason: "the row id counter of “\(type)” is not readable"))

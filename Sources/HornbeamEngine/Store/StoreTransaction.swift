@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// One transaction with its schema: gives the stores of entity types and the links. Holds data that a write transaction
-// gathers before its commit (counters of row ids, buffered postings); `flush` must come before the commit.
+// One transaction with its schema. It has the stores of entity types and the links. It holds data that a write
+// transaction gathers before its commit (counters of row ids, buffered postings); `flush` must come before the commit.
 
 package import HornbeamPages
 package import HornbeamTree
 
-/// Belongs to one thread at a time, as its transaction does.
+/// A transaction over entities. It belongs to one thread at a time, as its `Transaction` does.
 package final class StoreTransaction {
     /// Counters of changes. Code that caches something about rows compares them with their earlier values.
     struct Counts {
-        /// Grows whenever stores that were handed out count no more.
+        /// Grows whenever the stores that were handed out become invalid.
         var generation = 0
-        /// Number of times that a row was removed, or may have been: a row that was saved is there while this stays as
-        /// it is.
+        /// Number of times that a row was removed, or may have been. A row that was saved is stored while this doesn't
+        /// change.
         var removals = 0
         /// Number of times that a row was saved, or may have been, except for what deletions leave behind.
         var saves = 0
@@ -21,17 +21,17 @@ package final class StoreTransaction {
     }
 
     package let transaction: Transaction
-    // Without checks of exclusive access: one thread, and these are looked at by every query.
+    // No checks of exclusive access: there is one thread, and every query reads these properties.
     @exclusivity(unchecked) package private(set) var schema: Schema
-    /// In the order of the first requests. Few, so a linear search takes less than a table's hash.
+    /// In the order of first use. They are few, so a linear search takes less than hashing.
     @exclusivity(unchecked) private var stores: [EntityStore] = []
     @exclusivity(unchecked) var counts = Counts()
-    /// Whether a store has ever gathered something, or the links keep a cursor or cached data of a side. In a read only
-    /// a refused save does that. Such a transaction can't begin again.
+    /// Whether a store has ever gathered data, or the links keep a cursor or cached data of a side. In a read only a
+    /// refused save does that. Such a transaction can't begin again.
     @exclusivity(unchecked) var hasGathered = false
     /// Whether links wait to be put into their trees, or to be taken out of them.
     @exclusivity(unchecked) var hasWaitingLinks = false
-    /// Whether rows are to follow links that have changed.
+    /// Whether links have changed that the related ids in rows don't follow yet.
     @exclusivity(unchecked) var hasMovedIDs = false
     /// Whether a save of several entities is running, at whose end unique keys are checked.
     @exclusivity(unchecked) var defersKeys = false
@@ -54,13 +54,13 @@ package final class StoreTransaction {
     private let givenIndexes: RegisteredIndexes?
     /// The registered indexes that queries use, of the database that the transaction reads.
     private let planned: PlannedIndexes?
-    /// The limits of the links' trees. Only tests give other than the default ones.
+    /// The limits of the links' trees. Only tests change the default ones.
     private let linkLimits: EdgeTrees.Limits
     /// The registered indexes that changes of rows have to maintain.
     package var registered: RegisteredIndexes? { givenIndexes ?? schema.registered }
 
-    // Calls, where stored properties would do: an access to one from another module is checked for exclusivity, which
-    // takes a hundred instructions.
+    // Computed properties, because access to a stored one from another module is checked for exclusivity, which takes a
+    // hundred instructions.
     package var generation: Int { counts.generation }
     package var removals: Int { counts.removals }
     package var saves: Int { counts.saves }
@@ -74,13 +74,14 @@ package final class StoreTransaction {
         self.init(transaction, schema: schema, capture: nil, linkLimits: linkLimits)
     }
 
-    /// A write to a file that no database has open. Its changes are logged if the log has consumers for them.
+    /// Makes the transaction of a write to a file that no database has open. Its changes are logged if the log has
+    /// consumers for them.
     package convenience init(writing transaction: Transaction, schema: Schema) throws {
         let logged = try ChangeLog(in: transaction)?.trees(schema)
         self.init(transaction, schema: schema, capture: logged.map { RowCapture(logging: $0) })
     }
 
-    /// A read of an open database.
+    /// Makes the transaction of a read of an open database.
     package convenience init(_ transaction: Transaction, schema: Schema, planned: PlannedIndexes) {
         self.init(transaction, schema: schema, capture: nil, planned: planned)
     }
@@ -97,7 +98,7 @@ package final class StoreTransaction {
         self.planned = planned
     }
 
-    /// Has the queries of the transaction watched. Before a store is asked for.
+    /// Sets the watch over the transaction's queries. Must be called before the first store is used.
     package func watchQueries(by watch: QueryWatch?) { queryWatch = watch }
 
     /// Resumes a read that was suspended. If it sees another state now, search caches are released: the read may never
@@ -111,11 +112,11 @@ package final class StoreTransaction {
         askedIndexes = []
     }
 
-    /// The registered indexes that queries may use, if their trees are as they should be.
+    /// The registered indexes that queries may use, provided that their trees are complete.
     @inline(__always)
     var queriedIndexes: RegisteredIndexes? { planned.map(\.current) ?? givenIndexes }
 
-    /// The store of one entity type. `.unregisteredEntity` if the database doesn't know it.
+    /// The store of one entity type. Throws `.unregisteredEntity` if the database doesn't know the type.
     package func store(_ name: String) throws(HornbeamError) -> EntityStore {
         for store in stores where store.type.name == name { return store }
         let store = EntityStore(type: try schema.type(name), core: self)
@@ -123,10 +124,10 @@ package final class StoreTransaction {
         return store
     }
 
-    /// The trees of a registered index of this program. `.indexNotReady` if this state of the file doesn't have it
-    /// whole.
+    /// The trees of a registered index of this program. Throws `.indexNotReady` if the index isn't complete in this
+    /// state of the file.
     package func trees(of registration: IndexRegistration) throws -> IndexTrees {
-        // Within a write, trees can change hands between indexes.
+        // Within a write, a tree can pass from one index to another.
         guard !transaction.isWritable else { return try registration.trees(in: transaction) }
         for asked in askedIndexes where asked.registration === registration { return asked.trees }
         let trees = try registration.trees(in: transaction)
@@ -136,7 +137,8 @@ package final class StoreTransaction {
         return trees
     }
 
-    /// Adds or changes types within this write transaction. Stores handed out before must be asked for anew.
+    /// Adds or changes types within this write transaction. Stores that were handed out before become invalid: call
+    /// `store` again.
     package func adopt(_ schema: Schema) throws {
         try flush()
         adoptions += 1
@@ -152,7 +154,7 @@ package final class StoreTransaction {
         edges = EdgeTrees(core: self, limits: linkLimits)
     }
 
-    /// Writes everything gathered to the trees.
+    /// Writes all gathered data to the trees.
     package func flush() throws {
         if hasMovedIDs { try edges.followLinks() }
         try settleLinks()
@@ -163,7 +165,7 @@ package final class StoreTransaction {
         for store in stores { try store.flush() }
     }
 
-    /// Puts links that wait into their trees, or takes them out. This ends borrowed slices of entries, so a caller that
+    /// Puts links that wait into their trees, or removes them. This ends borrowed slices of entries, so a caller that
     /// reads links while it holds some must call this first.
     @inline(__always)
     package func settleLinks() throws {
@@ -199,11 +201,11 @@ package final class StoreTransaction {
         }
     }
 
-    /// From now on the transaction notes which entities must have their required relations at the commit.
+    /// Lets the commit check required relations. From now on the transaction notes the entities to check.
     package func requireRelations() { required = RequiredRelations() }
 
-    /// Throws if a row is still missing in a unique index because it released a key that it has again or still, and
-    /// that another row has got.
+    /// Throws `.uniqueViolation` if a row that released a unique key still has that key, and another row has got it in
+    /// the index.
     /// - Parameter yields: number of rows that had released a key before. They are not checked: they may get their keys
     ///   back later.
     package func checkNothingYielded(since yields: Int) throws {
@@ -212,7 +214,7 @@ package final class StoreTransaction {
         }
     }
 
-    /// Flushes and commits. The transaction has ended afterwards, also after a failure.
+    /// Flushes and commits. The transaction ends, even if that fails.
     package func commit() throws { try beginCommit().wait() }
 
     /// Adds the changes to the log, for consumers that want them. Must be called once, when all is flushed.
@@ -221,7 +223,7 @@ package final class StoreTransaction {
         try ChangeLog(in: transaction)?.append(try StoreChanges(capture, in: self, withLinks: true), in: self)
     }
 
-    /// Flushes and hands the commit over; the caller waits for the medium.
+    /// Flushes and begins the commit. The caller waits until it is durable.
     /// - Parameter tell: gets the changes, before any other transaction can see them.
     package func beginCommit(telling tell: (CommitChanges) -> Void = { _ in }) throws -> CommitInFlight {
         do {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error for an entity whose unique key another one has.
+// The error for an entity whose unique key another entity has.
 
 extension IndexDescription {
     /// `email "a@b.c", area 30`: the components of a row's key.

@@ -6,7 +6,7 @@ import HornbeamPages
 import HornbeamTree
 
 extension EdgeTrees {
-    /// The targets in the order of linking, from `offset` on, at most `limit`.
+    /// Returns at most `limit` targets in the order of linking, from `offset` on. O(log n) and the targets.
     package func targets(
         _ side: EdgeSide, of source: RowID, offset: Int = 0, limit: Int = .max
     ) throws -> [RowID] {
@@ -19,8 +19,8 @@ extension EdgeTrees {
         return found
     }
 
-    /// Calls `body` with the targets in the order of linking until it returns false: from `offset` on, which takes
-    /// O(log n), and only those after `last`, if it is linked. `body` must not change links.
+    /// Calls `body` with the targets in the order of linking, until it returns false. Begins at `offset`, in O(log n),
+    /// counted from the first target after `last` if `last` is linked. `body` must not change links.
     package func forEachTarget(
         _ side: EdgeSide, of source: RowID, offset: Int = 0, behind last: RowID? = nil, _ body: (RowID) throws -> Bool
     ) throws {
@@ -58,7 +58,7 @@ extension EdgeTrees {
                     side.list.number == link.list && (side.isToMany || !isLeaving(side.list, source))
                 }
             } else if place == nil {
-                // The second of a list that doesn't matter: there may be many.
+                // This is the second entry of a list that doesn't matter. There may be many, so a seek skips them.
                 isValid = try LinkKey(behind: LinkList(type.links, number: link.list), source)
                     .withBytes { (key) throws(StorageError) in try cursor.seek(key) }
                 continue
@@ -69,7 +69,7 @@ extension EdgeTrees {
         return found
     }
 
-    /// The entries of a row in a list, in order, until `body` returns false.
+    /// Calls `body` with the entries of a row in a list, in order, until it returns false.
     package func forEachLink(
         _ list: LinkList, of row: RowID, from place: UInt64 = 0, offset: Int = 0, _ body: (LinkEntry) throws -> Bool
     ) throws {
@@ -96,7 +96,7 @@ extension EdgeTrees {
         }
         guard let other = side.other else { return nil }
         if let pairs = side.pairs {
-            // As a pair the ends are in the order of the key.
+            // In a pair the ends have the order of its key.
             let (key, _) = side.pair(LinkEnd(source, 0), LinkEnd(target, 0))
             guard let places = try transaction.link(pairs, key) else { return nil }
             let isFirst = key.row == source && key.place == target.rawValue && (side.isOwnInverse || side.beginsPairs)
@@ -108,13 +108,13 @@ extension EdgeTrees {
         return try checked(side, from, to)
     }
 
-    /// Places can be counted on from.
+    /// Checks that a place can be counted on from.
     private func checked(_ side: EdgeSide, _ from: LinkEnd, _ to: LinkEnd) throws -> (from: LinkEnd, to: LinkEnd) {
         guard from.place < .max else { throw damaged(side, "a link has no position") }
         return (from, to)
     }
 
-    /// The target of a to-one side, the first target of a to-many side.
+    /// The target of a to-one side, or the first target of a to-many side; nil if there is none.
     package func target(_ side: EdgeSide, of source: RowID) throws -> RowID? {
         if side.isToMany { return try targets(side, of: source, limit: 1).first }
         if isLeaving(side.list, source) { return nil }
@@ -145,7 +145,7 @@ extension EdgeTrees {
         return found.map(\.target)
     }
 
-    /// Every source that links to `target` by this side, until `body` returns false.
+    /// Calls `body` with every source that links to `target` by this side, until it returns false.
     package func forEachSource(_ side: EdgeSide, of target: RowID, _ body: (RowID) throws -> Bool) throws {
         try settle()
         guard let other = side.other else { return }
@@ -210,7 +210,7 @@ extension EdgeTrees {
 
     // MARK: Many at once
 
-    /// The targets of several sources. Fast where a source follows the one before.
+    /// The targets of several sources. Fast if the sources ascend without large gaps.
     package func links(_ side: EdgeSide, ofEach sources: [RowID]) throws -> LinkLists {
         try settle()
         var links = LinkLists(sources: sources.count)
@@ -271,7 +271,7 @@ private struct ListEntries: ~Copyable {
     /// The row that was moved to last.
     private var last: RowID?
 
-    /// Maximum number of entries of other lists that are passed one by one. Beyond that a seek is made.
+    /// Maximum number of entries of other lists that are skipped one by one. After that a seek is made.
     private static var fewEntries: Int { 16 }
 
     init(_ list: LinkList, in transaction: Transaction) throws(StorageError) {
@@ -279,7 +279,7 @@ private struct ListEntries: ~Copyable {
         entries = try RowEntries(list.tree, in: transaction)
     }
 
-    /// The entry's value. Lives until the next move.
+    /// The entry's value. It is valid until the next move.
     var value: Bytes {
         @inline(__always) get { entries.value }
     }

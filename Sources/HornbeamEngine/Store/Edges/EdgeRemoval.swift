@@ -3,14 +3,14 @@
 // gathered for removal here (see WaitingLinks.swift): a cascade removes links of several entities in turn, and its
 // reads mostly don't concern them.
 //
-// Trees that are read here may still contain links that wait to be removed. These are then gathered twice, which does
-// no harm: the two entities can't be linked again meanwhile, because putting a link settles the removals.
+// Trees that are read here may still contain links that wait to be removed. These are then gathered twice, without
+// harm: the two entities can't be linked again meanwhile, because putting a link settles the removals.
 
 import HornbeamPages
 import HornbeamTree
 
 extension EdgeTrees {
-    /// Unlinks two entities on both sides; without effect if they aren't linked.
+    /// Unlinks two entities on both sides. Has no effect if they aren't linked.
     package func remove(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
         try settleLinked()
         guard let (from, to) = try ends(side, source, target) else { return }
@@ -43,7 +43,7 @@ extension EdgeTrees {
     package func removeAll(of type: EntityType, _ rowID: RowID) throws {
         try settleLinked()
         var count = 0
-        // Entries of a list are adjacent.
+        // The role of the last entry's list: entries of a list are adjacent.
         var last: (number: UInt16, role: EntityType.ListRole)?
         var cursor = try transaction.cursor(type.links)
         var isValid = try RowKey(rowID).withBytes { (key) throws(StorageError) in try cursor.seek(key) }
@@ -68,7 +68,7 @@ extension EdgeTrees {
                 note(side.list, link.other.row)
                 try removeLater(side.list, link.other)
             case .pairs:
-                // Their links are in the lists.
+                // The pairs' links are in the lists, too.
                 if !isRange { try removeLater(LinkList(type.links, number: link.list), link.end) }
             case nil: break
             }

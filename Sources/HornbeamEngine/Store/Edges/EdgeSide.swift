@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // One side of a relation, and the bytes of its links. All links of an entity, of all relations, are stored together in
-// one tree of its type: a deletion then removes entries in a few leaves, not in some of each relation's. A link has an
-// entry at both of its ends, and each gives the place of the other, so that neither has to be searched.
+// one tree of its type: a deletion then removes entries in a few leaves, not in some leaves of each relation. A link
+// has an entry at both of its ends, and each gives the place of the other, so that neither has to be searched.
 //
 //     row ‖ list ‖ place  →  row ‖ place of the other end
 //
 // A list's number gives the relation, and the kind of its places:
 //
 //     links      places in the order of linking; of a to-one side 0
-//     reverse    what comes from a one-way relation; the places are the sources
+//     reverse    links that come from a one-way relation; the places are the sources
 //     pairs      of relations that are to-many on both sides: the row of one end ‖ list ‖ the row of the other one, and
 //                as the value the places of both
 
@@ -37,7 +37,7 @@ package struct LinkList: Hashable, Sendable {
         self.number = number
     }
 
-    /// Relations of a store have numbers below this one.
+    /// Maximum number of relations in a store; their numbers are below it.
     static var mostRelations: UInt16 { 1 << 14 }
 }
 
@@ -52,7 +52,7 @@ package struct LinkEnd: Equatable {
         self.place = place
     }
 
-    /// Reads an entry's value; nil if it isn't one.
+    /// Reads an entry's value. Returns nil if the bytes are none.
     @inline(__always)
     init?(stored: Bytes) {
         guard stored.count == LinkKey.valueSize else { return nil }
@@ -87,7 +87,7 @@ struct LinkKey {
         size = Self.size
     }
 
-    /// Before all of a row's entries in a list.
+    /// A key before all entries of a row in a list: their common prefix.
     @inline(__always)
     init(_ list: LinkList, _ row: RowID) {
         numbers = (row.rawValue.bigEndian, (UInt64(list.number) << 48).bigEndian, 0)
@@ -102,7 +102,7 @@ struct LinkKey {
         size = Self.prefixSize
     }
 
-    /// Writes all of it, and a few bytes more.
+    /// Writes the whole key, and a few more bytes.
     @inline(__always)
     func write(to memory: UnsafeMutableRawPointer) { memory.storeBytes(of: numbers, as: (UInt64, UInt64, UInt64).self) }
 
@@ -114,13 +114,13 @@ struct LinkKey {
     }
 }
 
-/// An entry as it was read.
+/// An entry of a tree of links.
 package struct LinkEntry {
     let list: UInt16
     package let end: LinkEnd
     package let other: LinkEnd
 
-    /// Reads an entry of a tree of links. Returns nil if it isn't one.
+    /// Reads an entry. Returns nil if the bytes are none.
     @inline(__always)
     init?(_ entry: (key: Bytes, value: Bytes)) {
         guard entry.key.count == LinkKey.size, let row = RowID(key: entry.key),
@@ -132,7 +132,8 @@ package struct LinkEntry {
     }
 }
 
-/// One side of a relation with its lists resolved. A class, because every link that is read or made hands it on.
+/// One side of a relation with its lists resolved. A class, because it is passed on with every link that is read or
+/// made.
 package final class EdgeSide: Sendable {
     /// The targets' side of the links.
     package struct Other: Sendable {
@@ -151,7 +152,7 @@ package final class EdgeSide: Sendable {
 
     package let type: String
     package let description: RelationDescription
-    /// The other side's name in the target type: declared here or there.
+    /// The other side's name in the target type, declared on either side.
     package let inverse: String?
     /// Its name as JSON has it before values.
     let memberName: [UInt8]
@@ -190,7 +191,7 @@ package final class EdgeSide: Sendable {
     package var target: String { description.target }
     package var isToMany: Bool { description.toMany }
 
-    /// The entry among the pairs of a link from one end to the other.
+    /// The entry of a link in the list of pairs.
     func pair(_ from: LinkEnd, _ to: LinkEnd) -> (key: LinkEnd, value: LinkEnd) {
         let isFirst = isOwnInverse ? from.row <= to.row : beginsPairs
         let (first, second) = isFirst ? (from, to) : (to, from)
@@ -201,7 +202,7 @@ package final class EdgeSide: Sendable {
 }
 
 extension Transaction {
-    /// The other end of a link.
+    /// The other end of a link; nil if there is no such link.
     @inline(__always)
     func link(_ list: LinkList, _ end: LinkEnd) throws(StorageError) -> LinkEnd? {
         let found = try LinkKey(list, end).withBytes { (key) throws(StorageError) in try get(list.tree, key) }

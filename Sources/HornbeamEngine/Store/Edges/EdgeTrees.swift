@@ -11,16 +11,17 @@ import HornbeamTree
 package final class EdgeTrees {
     /// Limits on the links that are gathered and cached.
     package struct Limits: Sendable {
-        /// Number of waiting entries beyond which they are put. They take a third of a megabyte, which caches hold.
+        /// Number of waiting entries beyond which they are put. They take a third of a megabyte, which fits into the
+        /// processor's caches.
         var leastWaiting = 1 << 13
-        /// Number of waiting entries beyond which they are put in any case. If very many links are made, larger batches
-        /// have more adjacent entries.
+        /// The greatest value to which that number grows. If very many links are made, larger batches have more
+        /// adjacent entries.
         var mostWaiting = 1 << 17
         /// Maximum number of positions that are remembered of a list: a megabyte or two.
         var mostPositions = 1 << 16
-        /// Number of links that are few enough to be put sooner than gathered.
+        /// Number of links that are so few that putting them at once takes less than gathering them.
         var fewLinks = 8
-        /// Number of links of an entity from which on it takes less to remove them as a range than to gather them.
+        /// Number of an entity's links beyond which removing them as a range takes less than gathering them.
         var rangeWorthwhile = 1024
 
         package init() {}
@@ -32,18 +33,18 @@ package final class EdgeTrees {
     /// Collects the entities whose links change, if there are observers.
     private let capture: RowCapture?
     let limits: Limits
-    /// The last links of the trees read last. They are few: each has a cursor, and with it memory and maybe a page that
-    /// stays in the cache.
+    /// The cursors of the trees that were read last. They are few, because each takes memory and may keep a page in the
+    /// cache.
     private var ends: [LastLinks] = []
     private var oldestEnds = 0
     private static var endsKept: Int { 8 }
-    /// The known links of the lists that were linked.
+    /// The known links of the lists in which links were made.
     @exclusivity(unchecked) private var known: [KnownLinks] = []
-    /// The numbers of these. Looking through them counts no references.
+    /// The numbers of these lists. A search in them counts no references.
     @exclusivity(unchecked) private var lists: [UInt16] = []
     /// Entries that wait, by trees, which are few.
     @exclusivity(unchecked) private var entries: [WaitingEntries] = []
-    /// The trees of these, for the same reason.
+    /// The trees of these entries, for a search that counts no references.
     @exclusivity(unchecked) private var trees: [UInt32] = []
     /// Number of entries that wait.
     @exclusivity(unchecked) private(set) var waiting = 0
@@ -51,13 +52,13 @@ package final class EdgeTrees {
     @exclusivity(unchecked) private var bound: Int
     /// Number of times that the bound was reached.
     @exclusivity(unchecked) private var timesFull = 0
-    /// Whether they wait to be removed, not to be put.
+    /// Whether the entries wait to be removed, not to be put.
     @exclusivity(unchecked) private(set) var isRemoving = false
-    /// Whether nothing at either end is linked and not stored, by the numbers of sides' lists.
+    /// By the number of a side's list: whether all linked entities at both ends are stored.
     @exclusivity(unchecked) var storedEnds: [Bool] = []
-    /// Rows that are to follow their links.
+    /// Rows whose related ids don't follow their links yet.
     @exclusivity(unchecked) var moved = MovedIDs()
-    /// Links asked for so far.
+    /// Number of links that were requested so far.
     @exclusivity(unchecked) private var asked = 0
     /// In a read: links to entities that aren't stored, for the sides where they were looked for.
     @exclusivity(unchecked) var missing: [MissingLinks] = []
@@ -85,7 +86,7 @@ package final class EdgeTrees {
     @inline(__always)
     package func other(of side: EdgeSide) throws(HornbeamError) -> EdgeSide.Other {
         if let other = side.other { return other }
-        // Throws, saying what is missing.
+        // Throws an error that names the missing type.
         _ = try core.schema.type(side.target)
         throw HornbeamError(.schemaMismatch, "\(side.target) has no relation “\(side.inverse ?? "")”")
     }
@@ -131,7 +132,7 @@ package final class EdgeTrees {
         isRemoving = removing
     }
 
-    /// The transaction went back to where none waited.
+    /// Must be called when the transaction went back to a state in which no links waited.
     func forget() {
         waiting = 0
         core.hasWaitingLinks = false
@@ -168,7 +169,7 @@ package final class EdgeTrees {
         if waiting > bound { try settleFull() }
     }
 
-    /// Gathers a link that is none yet, of two entities of different types.
+    /// Gathers a new link of two entities of different types.
     private func linkLater(
         _ side: EdgeSide, _ own: KnownLinks, _ far: KnownLinks, _ form: EdgeSide.Other.Form, _ from: LinkEnd,
         _ to: LinkEnd
@@ -182,7 +183,7 @@ package final class EdgeTrees {
         waiting &+= 2
         if let pairs = side.pairs {
             let pair = side.pair(from, to)
-            // Not by a conditional expression: the compiler crashes on it where this is inlined.
+            // Not a conditional expression: the compiler crashes on it where this is inlined.
             if side.beginsPairs {
                 own.entries.add(pairs, pair.key, pair.value)
             } else {
@@ -195,7 +196,7 @@ package final class EdgeTrees {
         if waiting > bound { try settleFull() }
     }
 
-    /// Settles the waiting links, unless they are removals and none of them is a source's in this list.
+    /// Settles the waiting links, unless they are removals and none of them belongs to the source in this list.
     func settle(_ list: LinkList, _ source: RowID) throws {
         if waiting == 0 { return }
         if isRemoving {
@@ -247,7 +248,7 @@ package final class EdgeTrees {
     /// The position after a row's last link.
     private func nextPosition(_ links: KnownLinks, _ row: RowID) throws -> UInt64 {
         if let known = links.nextPosition(row) { return known }
-        // None of its links waits to be put, or the position would be known.
+        // None of its links waits to be put: otherwise the position would be known.
         let position = try storedPosition(links.list, row)
         if links.remembersMany { try settleWaiting() }
         links.remember(position, of: row)
@@ -257,7 +258,7 @@ package final class EdgeTrees {
     /// The position after the last of a row's links in the tree.
     private func storedPosition(_ list: LinkList, _ row: RowID) throws -> UInt64 {
         guard let last = try ends(of: list.tree).last(list, row) else { return 0 }
-        // So large that none can be counted up to it.
+        // No list can be that long, so a greater place is damaged.
         guard last.end.place < 1 << 62 else { throw list.damaged("a link has no position") }
         return last.end.place + 1
     }
@@ -284,8 +285,8 @@ package final class EdgeTrees {
 
     // MARK: Linking
 
-    /// Links two entities on both sides, at the end of the order. A to-one end that was linked elsewhere is released
-    /// there first, so the entity that held it no longer lists it.
+    /// Links two entities on both sides, at the end of the order. A to-one end that is linked elsewhere is unlinked
+    /// there first.
     package func append(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
         let other = try other(of: side)
         if try linkNew(side, other, source, target) { return }
@@ -331,8 +332,8 @@ package final class EdgeTrees {
         try settle()
     }
 
-    /// Links two entities of different types if it is known that they aren't linked, nor held by another; else false,
-    /// with nothing done.
+    /// Links two entities of different types if they are known not to be linked to each other, nor by a to-one side to
+    /// others. Otherwise returns false and changes nothing.
     private func linkNew(
         _ side: EdgeSide, _ other: EdgeSide.Other, _ source: RowID, _ target: RowID
     ) throws -> Bool {
@@ -343,7 +344,7 @@ package final class EdgeTrees {
         let far = try links(of: other.list)
         let to = LinkEnd(target, other.form == .reverse ? source.rawValue : try nextPosition(far, target))
         if other.form == .one, to.place > 0 { return false }
-        // If one end has no links, the other has none with it.
+        // If either end has no links, the two aren't linked.
         guard from.place == 0 || other.form != .reverse && to.place == 0 else { return false }
         try linkLater(side, own, far, other.form, from, to)
         return true
@@ -351,8 +352,8 @@ package final class EdgeTrees {
 
     // MARK: Setting
 
-    /// Makes the targets of a source exactly these, in this order; repeated ones count once. A to-one side takes the
-    /// last of them.
+    /// Makes the targets of a source exactly `wanted`, in this order. Repeated targets count once. A to-one side takes
+    /// the last target.
     package func set(_ side: EdgeSide, _ source: RowID, _ wanted: [RowID]) throws {
         guard side.isToMany else {
             guard let target = wanted.last else { return try clear(side, source) }
@@ -369,11 +370,11 @@ package final class EdgeTrees {
         if linked != wanted { try renumber(side, source, to: wanted) }
     }
 
-    /// Each of them once, where it came first.
+    /// Returns each row once, at its first position.
     private static func distinct(_ rows: [RowID]) -> [RowID] {
-        // Mostly they come in order, and then it is plain that they are.
+        // Mostly the rows ascend, and then they are distinct.
         if isAscending(rows) { return rows }
-        // Fewer than a set is worth.
+        // Comparing a few rows takes less than a set.
         if rows.count <= 16 {
             let isDistinct = rows.indices.allSatisfy { place in !rows[..<place].contains(rows[place]) }
             if isDistinct { return rows }
@@ -387,15 +388,16 @@ package final class EdgeTrees {
         return true
     }
 
-    /// Links a source that has no links to distinct targets of another type; false, with nothing done, for others.
-    /// Entities of one type may be linked to themselves, or to each other twice.
+    /// Links a source that has no links to distinct targets of another type. Otherwise returns false and changes
+    /// nothing. Entities of one type may be linked to themselves, or to each other twice.
     private func linkFirst(_ side: EdgeSide, _ source: RowID, _ targets: [RowID]) throws -> Bool {
         guard side.type != side.target, gathers(targets.count) else { return false }
         let other = try other(of: side)
         let own = try links(of: side.list)
         guard try nextPosition(own, source) == 0 else { return false }
         let far = try links(of: other.list)
-        // In the order of the rows, targets that may have another source come first, and are settled once.
+        // New rows have the greatest row ids. So, in the order of rows, the targets that may have another source come
+        // first, and settling for them is done before links wait.
         var places = Array(targets.indices)
         if other.form == .one, !Self.isAscending(targets) { places.sort { targets[$0] < targets[$1] } }
         for place in places {
@@ -414,7 +416,7 @@ package final class EdgeTrees {
         return true
     }
 
-    /// Puts the links of a source, which lead to `wanted`, into this order.
+    /// Reorders the links of a source, which lead to `wanted`, as `wanted` is.
     private func renumber(_ side: EdgeSide, _ source: RowID, to wanted: [RowID]) throws {
         try settle()
         let other = try other(of: side)
@@ -446,7 +448,7 @@ package final class EdgeTrees {
     }
 }
 
-/// Finds where the links of a row end. Keeps its cursor for the next row: making one takes as long as moving it.
+/// Finds the last link of a row. It keeps its cursor for the next row: making a cursor takes as long as moving it.
 private final class LastLinks {
     let tree: TreeID
     private var cursor: Cursor

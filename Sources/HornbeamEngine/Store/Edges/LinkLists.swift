@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The links of a level of a nested query. All lists share one array, because an array for each source took more than
-// reading its links. Common targets are referred to by numbers, so that they are read once.
+// reading its links. Targets that sources share are referred to by numbers, so that they are read once.
 
 /// The targets of several sources, one source after the other.
 package struct LinkLists {
@@ -81,8 +81,8 @@ package struct DistinctRows {
         places = given.map { rows.place(of: $0) }
     }
 
-    /// Keeps only the rows in `stored`, which are some of them in the same order. The index of a removed row becomes
-    /// -1.
+    /// Keeps only the rows in `stored`, which must be some of `rows` in the same order. The index of a removed row
+    /// becomes -1.
     package mutating func keep(_ stored: [RowID]) {
         guard stored.count != rows.count else { return }
         var kept = 0
@@ -97,7 +97,7 @@ package struct DistinctRows {
 }
 
 extension [RowID] {
-    /// Whether one is in it twice.
+    /// Whether a row occurs twice.
     package var hasRepeats: Bool {
         guard count > 1 else { return false }
         // Mostly they ascend.

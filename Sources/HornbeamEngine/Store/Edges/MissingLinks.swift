@@ -9,11 +9,11 @@ import HornbeamTree
 /// The missing links of one side, in one state of the store.
 final class MissingLinks {
     let list: LinkList
-    /// Look-ups that were made, or would have been made, without this.
+    /// Number of look-ups that this side has taken so far.
     private var cost = 0
-    /// Number of look-ups from which on they are gathered, nil before it is known how many are missing.
+    /// Number of look-ups beyond which the links are gathered; nil before the first attempt.
     private var bound: Int?
-    /// The places of each source's links to entities that aren't stored, ascending. Nil before they are gathered.
+    /// The places of each source's links to entities that aren't stored, ascending. It is nil before they are gathered.
     private var places: [RowID: [UInt64]]?
 
     /// Maximum number of links in memory.
@@ -23,7 +23,8 @@ final class MissingLinks {
         self.list = list
     }
 
-    /// The places of a source's links, or nil if looking them up costs less, which takes `cost` look-ups.
+    /// The places of a source's links to entities that aren't stored. Returns nil if looking up each of them, in `cost`
+    /// look-ups, takes less.
     /// - Parameter all: number of entities of the target's type that are linked and not stored.
     func places(
         _ side: EdgeSide, of source: RowID, among all: Int, cost: Int, in edges: EdgeTrees
@@ -31,7 +32,7 @@ final class MissingLinks {
         if let places { return places[source] ?? [] }
         self.cost += cost
         guard self.cost > bound ?? all else { return nil }
-        // Each of the missing ones may be linked by many. No more work than was done for nothing, four times.
+        // Many sources may lead to each missing entity, so the work is limited to four times the look-ups so far.
         guard try gather(side, atMost: min(4 * self.cost, Self.mostLinks), in: edges) else {
             bound = 4 * self.cost
             return nil

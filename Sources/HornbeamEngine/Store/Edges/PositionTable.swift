@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number for each of some row ids, found in a tenth of a dictionary's time. Rows that a transaction saves mostly have
-// successive ids. These are in a list, which for a graph of a thousand entities fits into the processor's caches.
-// Others are in a table of hashes.
+// Maps row ids to numbers, in a tenth of a dictionary's time. Rows that a transaction saves mostly have successive ids.
+// These are in a list, which for a graph of a thousand entities fits into the processor's caches. Others are in a hash
+// table.
 
 final class PositionTable {
-    /// A row id, and its number plus one; 0 where there is none.
+    /// A row id and its number plus one; 0 in a free slot.
     private typealias Slot = (source: UInt64, number: UInt64)
 
-    /// Each row's number plus one, by row id from `first` on. 0 where there is none here.
+    /// Each row's number plus one, by row id from `first` on; 0 if the list has none.
     @exclusivity(unchecked) private var list: UnsafeMutablePointer<UInt64>?
     @exclusivity(unchecked) private var listCapacity = 0
     @exclusivity(unchecked) private var listCount = 0
@@ -19,7 +19,7 @@ final class PositionTable {
     @exclusivity(unchecked) private var slotCapacity = 0
     @exclusivity(unchecked) private var slotted = 0
 
-    /// At least as many as row ids that have a number, and no more than twice as many.
+    /// The number of row ids, or more: a row id that is both in the list and in the table counts twice.
     var count: Int { listed &+ slotted }
 
     deinit {
@@ -41,12 +41,12 @@ final class PositionTable {
         return slots == nil ? nil : slotted(source.rawValue)
     }
 
-    /// A number in the list takes precedence over the table of hashes.
+    /// Sets a number. A number in the list takes precedence over the hash table.
     @inline(__always)
     func set(_ source: RowID, _ number: UInt64) {
         if listCount == 0 { first = source.rawValue }
         let offset = source.rawValue &- first
-        // At least half of the list has numbers, but for its beginning.
+        // So at least half of the list has numbers, except for a short list.
         guard offset < UInt64(2 &* listed &+ 16) else { return setSlot(source.rawValue, number) }
         let place = Int(offset)
         if place >= listCount { extend(to: place &+ 1) }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks required relations, for databases that are opened with this option: every entity that a write has saved, or
-// has taken a link from, must have all its required relations when the write ends. In between it may lack them, so that
-// entities can be saved in any order.
+// that has lost a link in it, must have all its required relations when the write ends. In between it may lack them, so
+// that entities can be saved in any order.
 
-/// The entities that a write must leave with all their required relations. Nil in a transaction that is not strict.
+/// The entities that a write must leave with all their required relations. A transaction that isn't strict has none.
 package final class RequiredRelations {
     /// The rows touched, by type.
     private var touched: [String: Set<RowID>] = [:]
@@ -19,8 +19,8 @@ package final class RequiredRelations {
     /// Number of entities touched so far. An inner transaction that begins here goes back to it.
     var count: Int { log.count }
 
-    /// Forgets later touches: the transaction went back to where `count` was this. Returns the number of entities that
-    /// count as touched no more.
+    /// Forgets later touches, after the transaction went back to a state with this `count`. Returns the number of
+    /// entities that no longer count as touched.
     @discardableResult
     func forget(downTo count: Int) -> Int {
         let forgotten = log.count - count
@@ -29,7 +29,7 @@ package final class RequiredRelations {
         return forgotten
     }
 
-    /// `.missingRelation` for the first entity, by type and row id, that lacks a required relation.
+    /// Throws `.missingRelation` for the first entity, by type and row id, that lacks a required relation.
     func check(_ core: StoreTransaction) throws {
         for (type, rows) in touched.sorted(by: { $0.key < $1.key }) {
             let store = try core.store(type)

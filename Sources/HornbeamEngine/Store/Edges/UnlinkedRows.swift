@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids that are linked and not stored have rows too, which are known only as long as a link leads to them. Removing a
-// link notes its ends; at the end of a change the ids without links are forgotten.
+// Ids that are linked and not stored have row ids, too. The store knows these only while a link has them as an end.
+// Removing a link notes its ends; at the end of a change the ids without links are forgotten.
 
 import HornbeamPages
 import HornbeamTree
 
-/// The rows of one type that aren't stored and have lost a link in a transaction, which may have been the last one.
+/// The rows of one type that aren't stored and have lost a link, which may have been their last one, in a transaction.
 struct UnlinkedRows {
     fileprivate(set) var rows: Set<RowID> = []
-    /// Whether anything is linked and not stored; nil before it was first needed.
+    /// Whether any entity of the type is linked and not stored; nil before that was first needed.
     fileprivate var hasUnsaved: Bool?
 }
 
 extension EdgeTrees {
-    /// Must be called for each link that goes. An entity that isn't stored is known only as long as it is linked.
+    /// Must be called for each link that is removed. An entity that isn't stored is known only while it is linked.
     @inline(__always)
     func noteUnlinked(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
         let number = Int(side.list.number)
@@ -36,8 +36,8 @@ extension EdgeTrees {
 }
 
 extension EntityStore {
-    /// The row of an id that is to be linked, stored or not.
-    /// - Parameter others: rows to be linked along with it. They won't be linked if this fails.
+    /// The row id of an id that will be linked, whether or not it is stored.
+    /// - Parameter others: rows that will be linked together with it. They won't be linked if this fails.
     package func rowToLink(_ id: Value, after others: [RowID]) throws -> RowID {
         do {
             return try ensureRowID(of: id)
@@ -47,16 +47,17 @@ extension EntityStore {
         }
     }
 
-    /// Must be called when an id gets a row without being stored.
+    /// Must be called when an id gets a row id without being stored.
     func noteUnsaved() {
         unlinked.hasUnsaved = true
         core.edges.storedEnds = []
     }
 
-    /// Must be called for a row that loses a link, or was to get one and may have none. Has no effect on stored rows.
+    /// Must be called for a row that loses a link, or that doesn't get an expected one and may have none. Has no effect
+    /// on stored rows.
     package func noteUnlinked(_ rowID: RowID) throws {
         if unlinked.hasUnsaved == nil {
-            // Once in a transaction: most stores have none.
+            // This is looked up once in a transaction: most stores have no such ids.
             unlinked.hasUnsaved = try mayMiss()
         }
         if unlinked.hasUnsaved == false { return }
@@ -69,7 +70,7 @@ extension EntityStore {
     /// that is about to be linked must not be forgotten.
     func forgetUnlinked() throws {
         guard !unlinked.rows.isEmpty else { return }
-        // In the order of the trees.
+        // Sorted as in the trees.
         let rows = unlinked.rows.sorted()
         unlinked.rows = []
         for rowID in rows {

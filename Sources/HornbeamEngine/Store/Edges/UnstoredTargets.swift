@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads lists with some targets that aren't stored. Entities may be linked before they are saved; the store remembers
-// the missing ones by their type, not by their links. If they are few, each is looked up in a list. Then the list is
-// counted, and positions in it are found, without reading all of its targets. If many lists are read, all missing links
-// are found at once: see MissingLinks.swift.
+// the missing ones by their type, not by their links. If they are few, each is looked up in a list. So the list can be
+// counted, and positions in it found, without reading all of its targets. If many lists are read, all missing links are
+// found at once: see MissingLinks.swift.
 
 import HornbeamPages
 import HornbeamTree
@@ -33,7 +33,7 @@ extension EdgeTrees {
     }
 
     /// Returns the number of links before the stored target with this number, counted after `last`. Returns nil if
-    /// going from target to target takes no longer.
+    /// reading one target after the other takes no longer.
     func links(
         before number: Int, _ side: EdgeSide, of source: RowID, behind last: RowID? = nil
     ) throws -> Int? {
@@ -43,7 +43,7 @@ extension EdgeTrees {
         if let last { first = try count(side, of: source) - count(side, of: source, behind: last) }
         var links = number
         for gap in gaps where gap >= first && gap - first <= links {
-            // Before any count that an `Int` can't hold there is an end of the list.
+            // No list is longer than an `Int` can count.
             guard links < .max else { break }
             links += 1
         }
@@ -70,7 +70,7 @@ extension EdgeTrees {
         return found
     }
 
-    /// A part of each list, of stored targets alone.
+    /// A part of each source's list, with stored targets only.
     package func storedLinks(_ side: EdgeSide, ofEach sources: [RowID], offset: Int, limit: Int) throws -> LinkLists {
         var links = LinkLists(sources: sources.count)
         for source in sources { links.append(try storedTargets(side, of: source, offset: offset, limit: limit)) }
@@ -109,7 +109,7 @@ extension EdgeTrees {
     private func knownGaps(
         _ side: EdgeSide, of source: RowID, among all: Int, cost: Int
     ) throws -> [UInt64]? {
-        // In a write links come and go.
+        // In a write the links change.
         guard side.isToMany, !transaction.isWritable else { return nil }
         if let known = missing.first(where: { $0.list == side.list }) {
             return try known.places(side, of: source, among: all, cost: cost, in: self)

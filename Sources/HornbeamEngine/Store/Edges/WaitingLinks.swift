@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links that wait to be put into the trees, or to be removed. Saving a graph makes links of several relations in turn,
 // each with an entry or two in as many trees, and a cascade removes them in the same way. One by one, each entry takes
-// a descent of its own. If they are gathered and processed tree by tree in the order of the keys, most of them need
-// none.
+// a descent of its own. If entries are gathered and processed tree by tree in the order of their keys, most of them
+// need none.
 //
 // Only links that are known to be new are gathered to be put, because then nothing has to be looked up. Mostly that is
 // known at no cost: a new entity has a greater row id than all that have links. Waiting links are either all to be put,
@@ -11,8 +11,8 @@
 import HornbeamPages
 import HornbeamTree
 
-/// Entries of one tree that are to be put, with distinct keys, since a link is there once. Or keys whose entries are to
-/// be removed; these may repeat.
+/// Entries of one tree that wait to be put, with distinct keys, because a link exists once. Or keys whose entries wait
+/// to be removed; these may repeat.
 final class WaitingEntries {
     private struct Entry {
         var row: UInt64
@@ -74,13 +74,13 @@ final class WaitingEntries {
         capacity = larger
     }
 
-    /// Keeps their memory for the next ones.
+    /// Removes all entries, and keeps their memory for the next ones.
     func removeAll() {
         count = 0
         isAscending = true
     }
 
-    /// Whether one of them belongs to a row in a list. Returns nil if that takes too long to find out.
+    /// Whether an entry belongs to a row in a list. Returns nil if that takes too long to find out.
     func has(_ list: LinkList, _ row: RowID) -> Bool? {
         guard count > 0, let memory else { return false }
         let number = UInt64(list.number)
@@ -105,12 +105,12 @@ final class WaitingEntries {
         return low < count && memory[low].row == row.rawValue && memory[low].list == number
     }
 
-    /// Puts them in the order of their keys.
+    /// Puts the entries in the order of their keys.
     func put(in transaction: Transaction) throws(StorageError) {
         try withRun(valueSize: LinkKey.valueSize) { (run) throws(StorageError) in try transaction.put(tree, run) }
     }
 
-    /// Removes them in the order of their keys.
+    /// Removes the entries in the order of their keys.
     func remove(in transaction: Transaction) throws(StorageError) {
         try withRun(valueSize: 0) { (run) throws(StorageError) in try transaction.delete(tree, run) }
     }
@@ -144,7 +144,7 @@ final class WaitingEntries {
         try body(EntryRun(bytes, count: written, keySize: LinkKey.size, valueSize: valueSize))
     }
 
-    /// Maximum number of entries that are sorted by comparing them, and looked through.
+    /// Maximum number of entries that are sorted by comparisons or searched one by one.
     private static var fewEntries: Int { 64 }
 
     /// Sorts by each byte in which keys differ, the last one first: row ids that are close together differ in two or
@@ -194,15 +194,15 @@ final class WaitingEntries {
     }
 }
 
-/// The knowledge of one transaction about the links in one list.
+/// The links of one list, as far as a transaction knows them.
 final class KnownLinks {
     let list: LinkList
     /// The entries that wait for the list's tree.
     let entries: WaitingEntries
     /// No row beyond this one has a link; nil if none has.
     @exclusivity(unchecked) private var greatest: RowID?
-    /// A place by row: the row has no link at this place or a greater one. 0 if the row has no links, 1 if it has one
-    /// on a to-one side. Contains all rows that have waiting links, except those of reverse lists, whose places are no
+    /// By row, a place at which, and after which, the row has no link. 0 if the row has no links, 1 if it has one on a
+    /// to-one side. Contains all rows that have waiting links, except those of reverse lists, whose places are no
     /// positions.
     private let next = PositionTable()
     /// Maximum number of positions that are remembered.
@@ -214,7 +214,7 @@ final class KnownLinks {
         self.list = list
         self.entries = entries
         self.mostPositions = mostPositions
-        // The last row in all lists of the tree, which is more than need be known.
+        // The last row in all lists of the tree, which is a bound for this list.
         var cursor = try transaction.cursor(list.tree)
         if try cursor.last(), let entry = try cursor.entry() {
             // A damaged key counts as the greatest.
@@ -232,10 +232,10 @@ final class KnownLinks {
         isBeyond(row) ? 0 : next[row]
     }
 
-    /// Whether positions should be forgotten, as they are when none of the links waits.
+    /// Whether positions should be forgotten once no link waits.
     var remembersMany: Bool { next.count >= mostPositions }
 
-    /// A position that is known now.
+    /// Remembers the position after a row's last link.
     func remember(_ position: UInt64, of row: RowID) { next.set(row, position) }
 
     /// Notes a row's link at a position after its others, in a list whose places are positions. On a to-one side it is

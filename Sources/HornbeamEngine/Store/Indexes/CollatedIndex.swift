@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declared indexes whose texts are in the order of a collation. If the collation has another version, or isn't
-// available on this system, the index exists, but no query uses it, and changing its entries throws.
+// Declared indexes whose texts are in the order of a collation. If this system has another version of the collation, or
+// lacks it, the index exists, but no query uses it, and changing its entries throws `.unsupported`.
 
 import HornbeamKeys
 import HornbeamTree
@@ -34,7 +34,8 @@ extension EntityIndex {
 }
 
 extension IndexDescription {
-    /// Returns the flaw of its keys if it uses a collation that is another one here, or nil if there is none.
+    /// The flaw of its keys: this system has another version of the collation, or lacks it. Returns nil if there is
+    /// none.
     fileprivate func collationFlaw(_ type: EntityDescription) -> String? {
         guard collation != nil else { return nil }
         let stored = collationVersion ?? "an unknown version"
@@ -50,7 +51,8 @@ extension IndexDescription {
 }
 
 extension ComputedComponent {
-    /// A component for a text whose collation here isn't the one that the index was made by.
+    /// A component for a text whose collation in the index isn't this system's. Computing its value throws
+    /// `.unsupported`.
     /// - Parameter component: the component by this system's collation, if there is one.
     fileprivate static func unknown(_ column: Int, as component: ComputedComponent?, _ flaw: String) -> Self {
         ComputedComponent(

@@ -27,13 +27,13 @@ package final class ElementIndex: Sendable {
     package let components: [Component]
     /// The column that holds the array, if one does.
     package let column: Int?
-    /// As names say it: `contacts[].phones`.
+    /// The path as names: `contacts[].phones`.
     package let label: String
     /// Reads the components' values of a row's elements.
     package let values: @Sendable (RowReader) throws -> [[Value]]
     /// Components whose values are the same in the stored JSON; nil before rows were compared.
     package let asWritten = Mutex<WrittenComponents?>(nil)
-    /// Its keys as those of an index over columns that don't exist: conjuncts that narrow one narrow the other.
+    /// Its keys as those of an index over computed components, by which the planner finds the ranges of conjuncts.
     let keys: EntityIndex
 
     package init(
@@ -61,10 +61,10 @@ package final class ElementIndex: Sendable {
         return names.count == steps.count - 1 ? names : nil
     }
 
-    /// The row that an entry is of; nil if the entry is damaged.
+    /// The row of an entry; nil if the entry is damaged.
     package static func rowID(_ key: Bytes) -> RowID? { RowID(key: key, at: key.count - 12) }
 
-    /// Whether it has the test's elements and one of the test's terms is on its first component.
+    /// Whether the index is over the test's elements and one of the test's terms is on the index's first component.
     package func serves(_ test: AnyElementTest) -> Bool {
         steps == test.steps && test.terms.contains { $0.subject == components[0].subject }
     }
@@ -129,7 +129,7 @@ package struct ArrayIndexLayout: Sendable {
 }
 
 extension AnyElementTest {
-    /// Terms that an index answers. The rows are tested elsewhere.
+    /// Makes a test of the terms that an index answers. It accepts all rows: they are tested elsewhere.
     package convenience init(_ index: ElementIndex, _ terms: [ElementTerm], label: String) {
         self.init(steps: index.steps, terms, isComplete: false, label: label) { _ in true }
     }

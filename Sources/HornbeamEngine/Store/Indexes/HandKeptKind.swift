@@ -9,8 +9,9 @@ package enum HandKeptKind: String {
     case hash
     case set
 
-    /// Settings: the entity type of the groups, and the type of the keys.
+    /// The name of the setting with the entity type of the groups.
     package static let groupSetting = "group"
+    /// The name of the setting with the type of the keys.
     package static let keySetting = "key"
 
     /// Whether entries have a place within their section, which ends their keys.
@@ -24,7 +25,7 @@ package enum HandKeptKind: String {
 
 extension StoredIndex {
     package init(kept name: String, _ kind: HandKeptKind, _ entity: String, _ settings: [String: String]) {
-        // No code makes its entries, so the identity is always the same. The version is that of the trees' form.
+        // No code makes its entries, so the identity is always the same. The version is that of the trees' format.
         self.init(
             name: name, identity: [UInt8](repeating: 0, count: 16),
             record: Record(entity: entity, kind: kind.rawValue, version: "1", settings: settings, columns: ""))
@@ -34,6 +35,6 @@ extension StoredIndex {
     package var handKept: HandKeptKind? { HandKeptKind(rawValue: record.kind) }
     /// The name of a hand-kept index's tree of places. Its keys are row id ‖ key of an entry of that row.
     var placesName: String { "p:\(record.entity):\(name)" }
-    /// The entity type of a hand-kept index's groups, nil if they are no entities.
+    /// The entity type of a hand-kept index's groups, nil if its groups aren't entities.
     package var group: String? { handKept == .groupsByEntity ? record.settings[HandKeptKind.groupSetting] : nil }
 }

@@ -7,10 +7,10 @@ import HornbeamPages
 
 /// The condition on the rows that an index has entries for.
 ///
-/// `@unchecked Sendable`: conditions that can be stored are bound to parts that nothing ever changes.
+/// `@unchecked Sendable`: the bound parts of a condition that can be stored never change.
 package final class IndexCondition: @unchecked Sendable {
     let stored: StoredCondition
-    /// The columns that it asks about.
+    /// The columns that it tests.
     let columns: [Int]
     /// Conditions that all hold for each row in the index. Literals are in the form of their columns, and none is null:
     /// a comparison with null becomes a test for null.
@@ -29,7 +29,8 @@ package final class IndexCondition: @unchecked Sendable {
         }
     }
 
-    /// The condition of a declared index; nil if it has all rows. `.schemaMismatch` if the type can't have it.
+    /// The condition of a declared index; nil if the index has all rows. Throws `.schemaMismatch` if the type can't
+    /// have the condition.
     static func declared(_ index: IndexDescription, _ type: EntityDescription) throws(HornbeamError) -> IndexCondition?
     {
         guard let condition = index.condition else { return nil }
@@ -39,7 +40,7 @@ package final class IndexCondition: @unchecked Sendable {
                 .schemaMismatch,
                 "\(name) has a condition: only full-text indexes and those that are made at run time have one")
         }
-        // Columns that the store writes by itself change without a save that brings the indexes along.
+        // Columns that the store writes itself change without a save that updates the indexes.
         for property in condition.properties.sorted() where ColumnDescription.isHidden(property) {
             throw HornbeamError(
                 .schemaMismatch,
@@ -53,7 +54,7 @@ package final class IndexCondition: @unchecked Sendable {
         }
     }
 
-    /// Nothing that can be stored asks for the id of the row.
+    /// Whether a row has an entry. No condition that can be stored tests the row id, so any number stands for it.
     package func accepts(_ row: RowReader) throws(HornbeamError) -> Bool {
         do {
             return try filter.accepts(RowID(rawValue: 0), row)
@@ -106,10 +107,10 @@ extension Filter {
     /// Maximum number of a list's values that are compared one by one. A longer list is implied only by an equal one.
     private static let fewValues = 32
 
-    /// Its negation, as near to comparisons as it gets.
+    /// Its negation, made of comparisons as far as possible.
     private func negated(_ type: EntityType) throws -> Filter {
         switch self {
-        // Null, which equals no value, differs from each.
+        // Null equals no value, so it passes `!=` with every value.
         case .compare(let column, .equal, let value):
             try Filter.compare(column: column, .notEqual, value).converted(type)
         case .compare(let column, .notEqual, let value): .compare(column: column, .equal, value)
@@ -123,7 +124,7 @@ extension Filter {
         }
     }
 
-    /// Whether `other` is found to hold wherever this filter does.
+    /// Whether `other` is known to hold wherever this filter does.
     func implies(_ other: Filter) -> Bool {
         switch (self, other) {
         case (_, .all), (.none, _): true
@@ -139,7 +140,7 @@ extension Filter {
         }
     }
 
-    /// The only column that it says something of.
+    /// The column that it tests, if it is the only one and the condition is a simple one.
     private var soleColumn: Int? {
         switch self {
         case .compare(let column, _, _), .within(let column, _), .isNull(let column), .not(.isNull(let column)): column
@@ -149,7 +150,7 @@ extension Filter {
         }
     }
 
-    /// Whether `other` holds wherever this does, where both are of one column.
+    /// Whether `other` holds wherever this filter does. Both test the same column.
     private func impliesOfColumn(_ other: Filter) -> Bool {
         switch (self, other) {
         case (.compare(_, let comparison, let value), .compare(_, let wanted, let bound)):
@@ -160,7 +161,7 @@ extension Filter {
         case (.isNull, .within(_, let values)): values.contains(.null)
         case (.within(_, let values), .within(_, let wanted)): values.allSatisfy(wanted.contains)
         case (.isNull, .isNull): true
-        // A value that is compared is there, except for `!=`.
+        // Only `!=` holds for null.
         case (.compare(_, let comparison, _), .not(.isNull)): comparison != .notEqual
         case (.within(_, let values), .not(.isNull)): !values.contains(.null)
         case (.string(let test), .not(.isNull)): !test.isNegated
@@ -194,7 +195,7 @@ extension Filter {
 }
 
 extension Value {
-    /// The order of two values of one column type; nil if they are of several, or have none.
+    /// The order of two values of one column type. Returns nil if their types differ or have no order.
     fileprivate func keyOrder(_ other: Value) -> Int? {
         let type: ColumnType
         switch (self, other) {

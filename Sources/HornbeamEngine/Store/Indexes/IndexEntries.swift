@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry of a row in an index, and the changes of entries that follow from a change of the row. This is the pure
-// function of index maintenance: old row and new row in, keys to remove and to add out. It never touches a tree.
+// The entry of a row in an index, and the changes of entries that follow from a change of the row. These are pure
+// functions: from the old row and the new one they make the keys to remove and to add. They never touch a tree.
 //
-// Keys longer than a tree takes are cut: 884 bytes and a 128-bit hash of the whole. The order among such keys is that
-// of the 884 bytes. Equality is exact because every reader that finds a cut key compares with the row.
+// Keys that are too long for a tree are cut to 884 bytes and a 128-bit hash of the whole key. The order among such keys
+// is that of the 884 bytes. Equality is exact because every reader that finds a cut key compares with the row.
 
 import HornbeamKeys
 import HornbeamPages
 package import HornbeamText
 
-/// A row's key in one index, or none: an optional of it, which has to be looked into for each copy, took a tenth of a
-/// save's instructions.
+/// A row's key in one index, or none. An optional would need a test for each copy, which took a tenth of a save's
+/// instructions.
 package struct IndexKeyBytes: Equatable {
-    /// Without the row id; cut if it was too long. Empty if there is no key, which a key never is: each component has
-    /// its marker.
+    /// The key without a row id; cut if it was too long. Empty if there is none: a key has at least a component's
+    /// marker.
     var bytes: [UInt8] = []
-    /// Whether others may have it too, in a unique index: there is a nil in it, and nils are distinct.
+    /// Whether other rows of a unique index may have the key, too: it has a nil, and nils are distinct.
     var isExempt = false
     var isNone: Bool { bytes.isEmpty }
     var isCut: Bool { bytes.count == IndexKeyBytes.cutSize }
 
-    /// Keys from this size on are cut, to exactly this size. Fits the smallest node page with a row id appended.
+    /// Keys of at least this size are cut to exactly this size. With a row id appended they fit the smallest node page.
     static let cutSize = 900
-    /// Number of bytes that are left of a cut key before its hash.
+    /// Number of bytes of a cut key before its hash.
     static let keptSize = cutSize - 16
 
     package static func cut(_ key: inout [UInt8]) {
@@ -59,14 +59,15 @@ extension EntityIndex {
         return (writer.bytes, hasNil && description.nilsDistinct)
     }
 
-    /// The key of the leading components, not cut; the whole key if nil.
+    /// The key of some leading components, not cut.
+    /// - Parameter leading: number of components; nil for all.
     func leadingKey(of row: RowReader, _ leading: Int?) throws(HornbeamError) -> [UInt8] {
         var writer = KeyWriter(capacity: 48)
         for component in components.prefix(leading ?? components.count) { try append(component, of: row, to: &writer) }
         return writer.bytes
     }
 
-    /// Whether there is a value.
+    /// Appends a component. Returns whether it has a value.
     @discardableResult
     @inline(__always)
     private func append(
@@ -98,7 +99,7 @@ extension EntityIndex {
         return (key.bytes + rowID.key, isUnique ? rowID.stored : [])
     }
 
-    /// The entry in the tree for the length of `body`, without an array for it.
+    /// Calls `body` with the entry in the tree, without an array for it.
     func withEntry(
         _ key: IndexKeyBytes, _ rowID: RowID, _ body: (_ key: Bytes, _ value: Bytes) throws(StorageError) -> Void
     ) throws(StorageError) {
@@ -125,8 +126,8 @@ extension EntityIndex {
         isUnique ? RowID(stored: value) : RowID(key: key, at: key.count - 8)
     }
 
-    /// Returns the number of bytes that the leading components take in an entry's key, or nil if they aren't all in the
-    /// kept part.
+    /// The number of bytes that the leading components take in an entry's key. Returns nil if they aren't all in the
+    /// part before the hash.
     func leadingSize(_ key: Bytes, _ leading: Int) -> Int? {
         let kept = Bytes(rebasing: key.prefix(IndexKeyBytes.keptSize))
         var reader = KeyReader(kept)
@@ -138,7 +139,7 @@ extension EntityIndex {
         return reader.offset
     }
 
-    /// Returns the number of bytes of an entry's key that are the key itself, without a row id appended.
+    /// The number of bytes of an entry's key without an appended row id. Returns nil if the entry is damaged.
     @inline(__always)
     func keySize(_ key: Bytes) -> Int? {
         if !isUnique || key.count >= IndexKeyBytes.cutSize { return key.count >= 8 ? key.count - 8 : nil }
@@ -156,19 +157,19 @@ extension EntityIndex {
     }
 }
 
-/// The change that a change of one row makes to one index.
+/// The effect of a change of one row on one index.
 struct IndexChange {
     let index: EntityIndex
     var removed = IndexKeyBytes()
     var added = IndexKeyBytes()
 }
 
-/// The change that a change of one row makes to one full-text index.
+/// The effect of a change of one row on one full-text index.
 struct TextChange {
     /// A text of the new row.
     enum Added {
         case text(DocumentText)
-        /// The range of the text in the row, so that it isn't copied: for a new row, which is stored as it came.
+        /// The range of the text in a new row, so that it isn't copied.
         case place(Range<Int>)
     }
 
@@ -178,12 +179,12 @@ struct TextChange {
     var added: Added?
 }
 
-/// The changes that a change of one row makes to all indexes. Indexes that it does not touch are not in it.
+/// The effects of a change of one row on all indexes that it touches.
 package struct IndexChanges {
     var keys: [IndexChange] = []
     var texts: [TextChange] = []
 
-    /// - Parameters: nil for a row that is not there before or after.
+    /// - Parameters: nil for a row that doesn't exist before, or after.
     init(of type: EntityType, from old: RowReader?, to new: RowReader?) throws(HornbeamError) {
         guard type.hasIndexes else { return }
         keys.reserveCapacity(type.indexes.count)
@@ -232,7 +233,7 @@ extension EntityTextIndex {
         try row.texts(columns)
     }
 
-    /// Returns the range of the document in the row, or nil if it has to be put together.
+    /// The range of the document in the row. Returns nil if the document must be made of several values.
     func place(in row: RowReader) throws(HornbeamError) -> Range<Int>? {
         guard row.isText(columns), let bytes = try row.stringBytes(columns[0]), let start = bytes.baseAddress,
             let rowStart = row.bytes.baseAddress
@@ -260,7 +261,7 @@ extension RowReader {
         return sections
     }
 
-    /// Whether these are one column, of a string.
+    /// Whether these are exactly one column, of strings.
     func isText(_ columns: [Int]) -> Bool {
         guard columns.count == 1, case .string = layout.fields[columns[0]].type else { return false }
         return true

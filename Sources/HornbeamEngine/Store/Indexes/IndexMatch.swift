@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranges of an index's keys that answer conditions.
 
-/// A range of keys, `from` included, `to` excluded; an empty bound is an open end.
+/// A range of keys from `from` to before `to`, and the number of its entries. An empty bound is an open end.
 package struct EntryRange: Hashable {
     var from: [UInt8]
     var to: [UInt8]
@@ -13,36 +13,36 @@ struct IndexPlace {
     let key: [UInt8]
     let rowID: RowID
 
-    /// The row, if the key is this one.
+    /// The row if `key` is this key; otherwise nil.
     func row(of key: [UInt8]) -> RowID? { self.key == key ? rowID : nil }
 }
 
-/// Values that are wanted of one component of an index, too many to count the entries of each. Their keys are made only
-/// if the path is taken: making them takes longer than the look-ups.
+/// Values that one component of an index may have, too many to count the entries of each. Their keys are made only if
+/// the plan uses them: making them takes longer than the look-ups.
 struct WantedValues: Equatable {
-    /// The key that the components before make.
+    /// The key of the components before it.
     let prefix: [UInt8]
     let values: [Value]
 }
 
-/// The use that a conjunction can make of an index. A class, because candidates and plans are copied, and it has lists.
+/// The part of an index that a conjunction needs. A class, because candidates and plans are copied, and it has lists.
 package final class IndexMatch {
     let index: EntityIndex
-    /// The range, if it is one, as nearly always: it takes no list.
+    /// The range, if there is one, as nearly always. It needs no list.
     let range: EntryRange?
-    /// Otherwise all of them, ascending.
+    /// The ranges, ascending, if there isn't one.
     private let several: [EntryRange]
-    /// Instead of ranges, for a long list.
+    /// The values of a long list, instead of ranges.
     let wanted: WantedValues?
-    /// Conjuncts that the ranges answer exactly; others that only narrowed them stay to be tested.
+    /// Conjuncts that the ranges answer exactly. Conjuncts that only narrow the ranges are tested on the rows.
     let answered: ConjunctSet
-    /// Leading components that equal one value each.
+    /// Number of leading components that equal one value each.
     let fixed: Int
     /// The number of entries: an estimate for wanted values.
     package let count: Int
-    /// The key that the fixed components make; empty if that isn't known, as of several ranges.
+    /// The key of the fixed components; empty if that isn't known, as for several ranges.
     let prefix: [UInt8]
-    /// The place before which a backward scan begins, if not at its end.
+    /// The place before which a backward scan begins; nil if it begins at the end.
     let last: IndexPlace?
 
     init(
@@ -85,7 +85,7 @@ package final class IndexMatch {
         last = nil
     }
 
-    /// This match, known to answer these conjuncts too.
+    /// This match with more answered conjuncts.
     func answering(_ more: ConjunctSet) -> IndexMatch {
         let answered = answered.union(more)
         if let wanted { return IndexMatch(index, wanted: wanted, count: count, answered: answered, fixed: fixed) }
@@ -97,6 +97,6 @@ package final class IndexMatch {
     var rangeCount: Int { wanted?.values.count ?? (range == nil ? several.count : 1) }
     /// Whether `count` is exact.
     package var isCounted: Bool { wanted == nil }
-    /// Entries of one range come in the order of the row ids: all components are fixed.
+    /// Whether entries come in the order of row ids: all components are fixed, in one range.
     var isInRowOrder: Bool { range != nil && fixed == index.components.count }
 }

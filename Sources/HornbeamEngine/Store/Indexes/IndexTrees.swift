@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trees of a registered index. Most have one. A table whose rows are found by several keys has one tree for its
-// rows and one for each of these keys. While entries are made, compared, sorted and merged they are a single list, in
-// which the first byte of a key is the number of the tree.
+// rows and one for each of these keys. While entries are made, compared, sorted and merged, they are a single list, in
+// which the first byte of a key is the number of the entry's tree.
 
 package import HornbeamPages
 package import HornbeamTree
 
-/// The trees of one registered index, in a transaction that knows them.
+/// The trees of one registered index in a transaction.
 package struct IndexTrees: Sendable, Equatable {
     /// The catalogue's name for the number of trees besides the first one.
     static let setting = "trees"
     /// Maximum number of other trees: the values of a byte, less the first tree and one that is left free.
     package static let mostOthers = 254
 
-    /// Has the reduction, if the index has one.
+    /// The first tree. It has the reduction, if the index has one.
     package let first: TreeID
-    /// If there are any, an entry's key begins with the number of its tree, which the tree's own keys don't have; 0 is
-    /// the first one.
+    /// The other trees. If there are any, an entry's key begins with the number of its tree, 0 for the first one. The
+    /// keys in the trees lack that byte.
     package let others: [TreeID]
 
     package init(first: TreeID) {
@@ -48,7 +48,7 @@ package struct IndexTrees: Sendable, Equatable {
 
     package var all: [TreeID] { [first] + others }
 
-    /// Returns the tree of an entry, and the entry's key in it.
+    /// Returns an entry's tree and its key there. Throws `.invalid` if there is no such tree.
     private func place(_ key: Bytes) throws(StorageError) -> (TreeID, Bytes) {
         if others.isEmpty { return (first, key) }
         guard let number = key.first, Int(number) <= others.count else {
@@ -91,7 +91,7 @@ package struct IndexTrees: Sendable, Equatable {
         }
     }
 
-    /// Entries in all of them.
+    /// The number of entries in all trees.
     func count(in transaction: Transaction) throws(StorageError) -> UInt64 {
         var count: UInt64 = 0
         for tree in all { count = count.addingReportingOverflow(try transaction.count(tree)).partialValue }
@@ -99,10 +99,10 @@ package struct IndexTrees: Sendable, Equatable {
     }
 
     /// Returns the row of an entry of the first tree, or nil if it has none. The entry's key ends in row id and
-    /// ordinal, in a table's tree in the row id alone.
+    /// ordinal; in a table's tree it ends in the row id.
     func rowID(_ key: Bytes) -> RowID? { RowID(key: key, at: key.count - (others.isEmpty ? 12 : 8)) }
 
-    /// The keys of all entries of a row. O(n), the entries of all trees.
+    /// The keys of all entries of a row. O(n) in the number of entries of all trees.
     func keys(of rowID: RowID, in transaction: Transaction) throws(StorageError) -> [[UInt8]] {
         var keys: [[UInt8]] = []
         for (number, tree) in all.enumerated() {

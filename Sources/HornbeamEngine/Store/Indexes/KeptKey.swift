@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of groups and hashes: one component in the form of an index's key, read back by its type. Text comes back in its
-// composed form, which is equal to the given text.
+// Keys of groups and hashes: one component in the form of an index's key, which is read back by its type. Text is read
+// back in its composed form, which is equal to the original.
 
 import HornbeamKeys
 package import HornbeamPages
 
 package enum KeptKey {
-    /// `.tooLarge` if the key is longer than any can be.
+    /// The bytes of a key. Throws `.tooLarge` if the key is longer than `KeptTrees.maximumKey`, and `.invalid` if it
+    /// doesn't fit its type.
     package static func bytes<Key: IndexKey>(_ key: Key, _ trees: KeptTrees) throws -> [UInt8] {
         let type = Key.columnType
         guard let value = key.columnValue.converted(to: type) else {
@@ -22,7 +23,7 @@ package enum KeptKey {
         return writer.bytes
     }
 
-    /// `.corrupt` if the bytes are no key of the type.
+    /// Decodes a key. Throws `.corrupt` if the bytes are no key of the type.
     package static func read<Key: IndexKey>(_ bytes: Bytes, _ trees: KeptTrees) throws -> Key {
         guard let value = value(bytes, Key.columnType), let key = Key(columnValue: value) else {
             throw trees.damaged("a key is no \(Key.columnType)")

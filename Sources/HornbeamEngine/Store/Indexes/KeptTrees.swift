@@ -19,7 +19,7 @@ package struct KeptTrees {
     /// The tree of places, nil for a set, which needs none.
     package let places: TreeID?
 
-    /// The longest section or key of a hash: the longest key of an index, less its row id and its place.
+    /// Maximum size in bytes of a section or of a hash's key: an index's longest key without its row id and its place.
     static let maximumKey = IndexKeyBytes.keptSize
 
     package init(_ index: StoredIndex, in transaction: Transaction, create: Bool = false) throws {
@@ -47,8 +47,8 @@ package struct KeptTrees {
         if let places { _ = try transaction.delete(places, row.key + key) }
     }
 
-    /// Calls `body` with each entry from one key on up to another, which is not one of them; an empty bound is an open
-    /// end. `body` may change other trees.
+    /// Calls `body` with each entry from key `from` to before key `to`, until it returns false. An empty bound is an
+    /// open end. `body` may change other trees.
     package func forEach(from: [UInt8] = [], to: [UInt8] = [], _ body: (_ key: Bytes, RowID) throws -> Bool) throws {
         var cursor = try transaction.cursor(entries)
         var isValid = try from.isEmpty ? cursor.first() : cursor.seek(from)
@@ -61,8 +61,8 @@ package struct KeptTrees {
         }
     }
 
-    /// Calls `body` with the keys of a row's entries whose keys begin with `section`, in their order. `body` may change
-    /// other trees.
+    /// Calls `body` with the keys of a row's entries that begin with `section`, in their order, until it returns false.
+    /// `body` may change other trees.
     package func forEachKey(of row: RowID, in section: [UInt8] = [], _ body: (_ key: Bytes) throws -> Bool) throws {
         guard let places else { return }
         let prefix = row.key + section
@@ -76,7 +76,7 @@ package struct KeptTrees {
 
     // MARK: Many at once
 
-    /// Removes the entries from one key on up to another, which is not one of them; an empty bound is an open end.
+    /// Removes the entries from key `from` to before key `to`. An empty bound is an open end.
     package func removeAll(from: [UInt8] = [], to: [UInt8] = []) throws {
         if let places {
             if from.isEmpty, to.isEmpty {
@@ -91,7 +91,7 @@ package struct KeptTrees {
         _ = try transaction.deleteRange(entries, from: from, to: to)
     }
 
-    /// Removes all entries of a row. Without effect, and without a change of any page, if it has none.
+    /// Removes all entries of a row. If there are none, no page changes.
     package func removeAll(of row: RowID) throws {
         guard let places else {
             _ = try transaction.delete(entries, row.key)
@@ -111,7 +111,7 @@ package struct KeptTrees {
     }
 }
 
-/// A hand-kept index that the deletion of an entity affects: the entity may be in it, or be a group.
+/// A hand-kept index that the deletion of an entity affects: it may contain the entity, or have it as a group.
 struct KeptConcern: Sendable {
     let index: StoredIndex
     let isMember: Bool

@@ -12,8 +12,8 @@ package enum PlannedIndex: Sendable {
     case elements(ElementIndex)
 }
 
-/// The newest committed registered indexes, as the reads of a database see them. Each query that is planned looks at
-/// them. A writer that commits an index holds no lock that a reader waits for.
+/// The newest committed registered indexes, as the reads of a database see them. Planning a query reads them. A writer
+/// that commits an index holds no lock that a reader waits for.
 package final class PlannedIndexes: Sendable {
     private let hasAny = Atomic(false)
     private let published = Mutex<RegisteredIndexes?>(nil)
@@ -56,14 +56,14 @@ final class UsableIndexes {
         self.elements = elements
     }
 
-    /// Whether they still are the usable indexes of `registered` in this transaction.
+    /// Whether these are still the usable indexes of `registered` in this transaction.
     func isCurrent(_ registered: RegisteredIndexes, in transaction: Transaction) -> Bool {
         self.registered === registered && version == transaction.version
     }
 }
 
 extension MaintainedIndex {
-    /// Whether the tree has the index, as it is defined, of all rows in the transaction's state.
+    /// Whether the tree is the complete index, with this definition, in the transaction's state.
     fileprivate func isWhole(in transaction: Transaction) throws -> Bool {
         try registration.readyTrees(in: transaction)?.first == tree
     }
