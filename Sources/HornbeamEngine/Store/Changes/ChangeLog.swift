@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of changes that consumers have not acknowledged yet. The transactions that make the changes keep it in the
-// file, in one tree. Each consumer has entries of its own, numbered from 1 on. Changes that it doesn't want cost it
-// nothing. Its acknowledged entries are removed without a look at the others. A consumer that stays away keeps no
-// entries of the others alive.
+// The log of changes that consumers have not acknowledged yet. The transactions that make the changes write it to a
+// tree in the file. Each consumer has entries of its own, numbered from 1 on. So changes that it doesn't want cost
+// nothing, its acknowledged entries are removed without reading those of others, and a consumer that stays away doesn't
+// keep the entries of others.
 //
 //     0 ‖ name               →  the consumer
 //     1 ‖ number ‖ sequence  →  a change: its kind, the state that it made, its type, the entity's id
 //
-// The tree comes with the first consumer and goes with the last: without it nothing is gathered and nothing is written.
+// The tree exists while there are consumers. Without it nothing is gathered and nothing is written.
 
 package import HornbeamPages
 package import HornbeamTree
 
-/// The trees that a write transaction notes changes of for the log.
+/// The trees whose changes a write transaction notes for the log.
 package struct LoggedTrees {
     var rows: Set<TreeID> = []
     /// The trees of links.
@@ -22,9 +22,9 @@ package struct LoggedTrees {
 /// The log in one transaction.
 package struct ChangeLog {
     static let treeName = "log:changes"
-    /// Longest name of a consumer, in bytes.
+    /// Maximum size of a consumer's name in bytes.
     package static let maximumName = 200
-    /// Longest note of a consumer, in bytes.
+    /// Maximum size of a consumer's note in bytes.
     package static let maximumNote = 500
 
     let transaction: Transaction
@@ -57,7 +57,7 @@ package struct ChangeLog {
         return consumer
     }
 
-    /// In the order of their names.
+    /// All consumers, in the order of their names. Throws `.corrupt` if one isn't readable.
     package func consumers() throws -> [(name: String, stored: StoredConsumer)] {
         var found: [(String, StoredConsumer)] = []
         try forEachConsumer { name, consumer in
@@ -164,7 +164,8 @@ package struct ChangeLog {
         }
     }
 
-    /// Takes a consumer's word that it is done with all up to a change.
+    /// Notes that a consumer has processed all changes through `sequence`, and removes them. Throws `.invalid` if there
+    /// is no such change.
     package func acknowledge(_ consumer: StoredConsumer, _ name: String, through sequence: UInt64) throws {
         guard sequence < consumer.next else {
             throw HornbeamError(
@@ -183,7 +184,7 @@ package struct ChangeLog {
         try put(consumer, name)
     }
 
-    /// Replaces a consumer's note.
+    /// Replaces a consumer's note. Throws `.tooLarge` if it is longer than `maximumNote`.
     package func setNote(_ note: [UInt8], of consumer: StoredConsumer, _ name: String) throws {
         guard note.count <= Self.maximumNote else {
             throw HornbeamError(
@@ -219,14 +220,14 @@ package struct ChangeLog {
         try keep(from: sequence, of: &consumer)
     }
 
-    /// Drops all kept changes, and counts further ones that aren't put.
+    /// Drops all kept changes, and counts `count` further changes that aren't stored.
     private func skip(_ count: UInt64, of consumer: inout StoredConsumer) throws {
         try miss(before: consumer.next, of: &consumer)
         consumer.next += count
         consumer.first = consumer.next
     }
 
-    /// Removes the changes before this one.
+    /// Removes the changes before a sequence number.
     private func keep(from sequence: UInt64, of consumer: inout StoredConsumer) throws(StorageError) {
         guard sequence > consumer.first else { return }
         consumer.first = sequence
@@ -295,8 +296,7 @@ package struct ChangeLog {
         return trees
     }
 
-    /// Notes for each consumer that wants one of these types that it has missed changes of it, which a migration has
-    /// made.
+    /// Notes a migration's changes of some types as missed, for each consumer that wants one of these types.
     /// - Parameter relinked: types of which only links were changed.
     static func miss(_ types: Set<String>, relinked: Set<String>, in transaction: Transaction) throws {
         guard let log = try ChangeLog(in: transaction) else { return }
@@ -313,11 +313,11 @@ package struct ChangeLog {
         }
     }
 
-    /// Registers a consumer, or changes its wish from now on.
+    /// Registers a consumer, or replaces its wish.
     package func register(_ name: String, _ wish: ChangeWish) throws {
         let stored = try consumer(name) ?? StoredConsumer(number: newNumber())
         var consumer = stored.wanting(wish)
-        // A type that it wanted before, and then didn't: nothing was logged of it meanwhile.
+        // Types that the consumer wants again: their changes weren't logged in the meantime.
         let again = stored.types.indices.filter { consumer.types[$0].isWanted && !stored.types[$0].isWanted }
         if !again.isEmpty {
             try skip(1, of: &consumer)
@@ -326,7 +326,7 @@ package struct ChangeLog {
         try putWithinBound(consumer, name)
     }
 
-    /// Removes changes beyond the consumer's limit.
+    /// Stores a consumer, after removing changes beyond its limit.
     private func putWithinBound(_ consumer: StoredConsumer, _ name: String) throws {
         var consumer = consumer
         if consumer.limit > 0, consumer.next - consumer.first > consumer.limit {
@@ -357,7 +357,7 @@ package struct ChangeLog {
             for place in places {
                 if let new { consumer.types[place].name = new } else { consumer.types[place].isWanted = false }
             }
-            // A type that had that name before has no changes any more, and may be wanted as well.
+            // Another type of that name may be in the list, wanted as well. It gets no more changes.
             try log.put(consumer.wanting(consumer.wish), name)
         }
     }

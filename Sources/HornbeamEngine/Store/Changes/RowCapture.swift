@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gathers the changes of a write transaction if there are observers or the log has consumers: the changed rows with
 // their former state, and the rows whose links changed. Rows are kept as they were when the transaction began. A
-// comparison with the present row then shows whether it has changed, however often it was saved. So going back to a
-// savepoint needs nothing undone here: a row that is as before is no change. Only the order of the changes is
-// shortened. For observers a limited number of rows is kept: beyond it only the trees are known. For the log every
-// change that its consumers want is gathered, without a limit.
+// comparison with the present row then shows whether it has changed, however often it was saved. So a rollback to a
+// savepoint has little to undo here: a row that is as before is no change. Only the order of the changes, the touches
+// and the changed links are shortened. For observers a limited number of rows is kept: if there are more, only the
+// trees are known. For the log every change that its consumers want is gathered, without a limit.
 
 import HornbeamPages
 package import HornbeamTree
@@ -14,24 +14,25 @@ package typealias FormerRows = [RowID: [UInt8]?]
 
 /// The changes of one commit.
 package struct CommitChanges: Sendable {
-    /// The number of the state that the commit made, and of the state before it.
+    /// The number of the state that the commit made.
     package let number: UInt64
+    /// The number of the state before it.
     package let base: UInt64
     package let trees: Set<TreeID>
     /// The changed rows by their trees, nil if they were too many.
     package let rows: [TreeID: FormerRows]?
-    /// By the number of a list of links: the rows whose links were added, removed or moved in it. Nil if they were too
+    /// By the number of a list of links, the rows whose links were added, removed or moved in it; nil if they were too
     /// many.
     package let links: [UInt16: Set<RowID>]?
     /// The trees whose changes are contained here.
     package let treesTold: Set<TreeID>
-    /// Rows that were touched: they count as changed if they were there before and were saved, though as they are.
+    /// Rows that were touched. They count as changed if they existed before and were saved, even with the same values.
     package let touched: [TreeID: Set<RowID>]
-    /// The size of the data kept here.
+    /// The size of this data in memory.
     package let size: RowCapture.Size
 }
 
-/// Belongs to one write transaction, and with it to one thread at a time.
+/// Gathers the changes of one write transaction. It belongs to one thread at a time, as the transaction does.
 package final class RowCapture {
     /// The amount of data kept for one transaction, or for all commits together.
     package struct Size: Sendable {
@@ -54,11 +55,11 @@ package final class RowCapture {
     private var linked: [(list: UInt16, row: RowID)] = []
     private var size = Size()
     private var isOverfull = false
-    /// Whether everything is kept, however much it is: for queries within the transaction.
+    /// Whether everything is kept without a limit, for queries within the transaction.
     private let keepsAll: Bool
     /// Whether changes of all trees are gathered, not only of logged ones.
     private let isObserved: Bool
-    /// The trees whose changes the commit adds to the log; these changes are never dropped. Nil if the log has no
+    /// The trees whose changes the commit adds to the log; these changes are never dropped. It is nil if the log has no
     /// consumers.
     private(set) var logged: LoggedTrees?
 
@@ -68,7 +69,7 @@ package final class RowCapture {
         self.logged = logged
     }
 
-    /// Must be called when types have come or got other trees.
+    /// Must be called when types were added or have got other trees.
     func follow(_ logged: LoggedTrees?) { self.logged = logged }
 
     private var isForObservers: Bool { isObserved && !isOverfull }
@@ -99,10 +100,10 @@ package final class RowCapture {
         if isForObservers || isLogged(tree) { touches.append((tree, row)) }
     }
 
-    /// Numbers of changes, touches and rows with changed links so far, to go back to.
+    /// The present numbers of changes, touches and rows with changed links, for `goBack(to:)`.
     var place: (changes: Int, touches: Int, links: Int) { (order.count, touches.count, linked.count) }
 
-    /// Forgets the order of the changes, the touches, and the changed links that are undone.
+    /// Forgets the changes' order, the touches and the changed links after a place, because they were undone.
     func goBack(to place: (changes: Int, touches: Int, links: Int)) {
         order.removeLast(max(0, order.count - place.changes))
         touches.removeLast(max(0, touches.count - place.touches))
@@ -136,7 +137,8 @@ package final class RowCapture {
     /// Estimated number of bytes to remember a row with changed links.
     private static var bytesOfLink: Int { 32 }
 
-    /// `linked` and `touches` stay: `place` counts in them.
+    /// Drops the changes for observers if they are too many. `linked` and `touches` stay, because `place` counts their
+    /// elements.
     private func letGoIfTooMuch() {
         guard size.isTooMuch, isForObservers, !keepsAll else { return }
         isOverfull = true
@@ -145,7 +147,7 @@ package final class RowCapture {
         size = Size()
     }
 
-    /// Returns the changes. Must be called when nothing is gathered above the trees any more. Returns nil in a read.
+    /// Returns the changes. Must be called after the flush. Returns nil in a read.
     func changes(of transaction: Transaction) -> CommitChanges? {
         guard let number = transaction.number else { return nil }
         let isWhole = isForObservers && !size.isTooMuch
@@ -158,18 +160,19 @@ package final class RowCapture {
 }
 
 extension EntityStore {
-    /// Whether a row that was touched was saved, and that not undone.
+    /// Whether a touched row was saved, and the save wasn't undone.
     fileprivate func isTouched(_ new: RowReader, since old: RowReader) -> Bool {
         type.updatedAt == nil || !new.isSame(as: old, ignoring: nil)
     }
 
-    /// Whether a touched row was saved, and that not undone. False for a row that was inserted or deleted.
+    /// Whether a touched row was saved, and the save wasn't undone. False for a row that was inserted or deleted.
     package func isTouched(_ row: RowID, since old: [UInt8]?) throws -> Bool {
         guard let old, let new = try self.row(row) else { return false }
         return try old.withUnsafeBytes { isTouched(new, since: try RowReader($0, of: type)) }
     }
 
-    /// Calls `body` with each of these rows that is another than it was, or was touched, as it was and as it is.
+    /// Calls `body` with each row that differs from its former state, or was touched: with its former and its present
+    /// state.
     package func forEachChange(
         since former: FormerRows, touched: Set<RowID> = [], ignoring ignored: Int?,
         _ body: (RowID, RowReader?, RowReader?) throws -> Void

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The changes of a commit, or of one that is about to be made, without a query: the inserted, updated and deleted
-// entities of each type. For caches, exports and other followers of a whole database.
+// The changes of a commit, or of a transaction before its commit: the inserted, updated and deleted entities of each
+// type, without a query. For caches, exports and other followers of a whole database.
 
 import HornbeamPages
 import HornbeamTree
 
-/// A change of an entity by a transaction. An entity that was inserted and deleted within a transaction has none; one
-/// that was deleted and saved again was updated.
+/// A change of an entity by a transaction. An entity that was inserted and deleted within a transaction has none. An
+/// entity that was deleted and saved again counts as updated.
 public enum ChangeKind: UInt8, Sendable {
     case inserted = 1
     case updated = 2
     case deleted = 3
-    /// Its relations lead to other entities than before, or in another order, and its properties are the same. For
+    /// Its relations lead to other entities, or to the same in another order; its properties haven't changed. Only for
     /// consumers that want links: see `Database.consumer(named:of:links:retention:)`.
     case relinked = 4
 }
 
-/// The entities that were changed by the commits since the element before, or by a transaction so far. An entity that
-/// was inserted and deleted again is in no list. One that was deleted and then saved again was updated.
+/// The entities that were changed by the commits since the previous element, or by a transaction so far. An entity that
+/// was inserted and deleted again isn't in it. An entity that was deleted and saved again counts as updated.
 public struct StoreChanges: Sendable {
     package struct OfType: Sendable {
         package var inserted: [Value] = []
         package var updated: [Value] = []
         package var deleted: [Value] = []
-        /// Entities in no other list whose links were added, removed or moved. For the log alone.
+        /// Entities in no other list whose links were added, removed or moved. Only for the log.
         var relinked: [Value] = []
         /// Entities that were inserted or updated, in the order of the last saves. Empty if that order isn't known.
         package var saved: [Value] = []
@@ -89,8 +89,8 @@ public struct StoreChanges: Sendable {
     /// Adds the changes of a type's rows.
     /// - Parameters:
     ///   - turns: the number of the last change of each row.
-    ///   - forEachChange: calls its argument with each changed row, as it was and as it is. Returns false if the
-    ///     changed rows aren't known.
+    ///   - forEachChange: calls its argument with the former and the present state of each changed row. Returns false
+    ///     if the changed rows aren't known.
     package mutating func add(
         _ store: EntityStore, _ turns: [RowID: Int]? = nil,
         _ forEachChange: (_ body: (RowID, RowReader?, RowReader?) throws -> Void) throws -> Bool

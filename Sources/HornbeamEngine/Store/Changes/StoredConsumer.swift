@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of the change log: consumers, and changes that are kept for them. Specified in Docs/file-format.md; nothing
-// of them is trusted before it was read here.
+// The bytes of the change log: consumers, and changes that are kept for them. They are specified in
+// Docs/file-format.md. Bytes of the file are validated here.
 
 import HornbeamPages
 import HornbeamText
 
-/// The changes that a consumer asks for.
+/// The changes that a consumer wants.
 package struct ChangeWish {
     package var types: [String]
     package var links: Bool
-    /// 0 for none.
+    /// Maximum number of kept changes, 0 if there is no bound.
     package var limit: UInt64
 
     package init(types: [String], links: Bool, limit: UInt64) {
@@ -27,8 +27,8 @@ package struct StoredConsumer: Equatable {
         package var isWanted: Bool
         /// Whether the consumer wants changes of its links, too.
         var wantsLinks = false
-        /// Whether a gap, which the consumer hasn't acknowledged yet, may have taken some of its changes: it stays true
-        /// while the type isn't wanted, for it may be again.
+        /// Whether some of its changes may be missing because of a gap that the consumer hasn't acknowledged yet. It
+        /// stays true while the type isn't wanted, because it may be wanted again.
         var isMissed = false
 
         fileprivate static let wanted: UInt8 = 1
@@ -46,7 +46,7 @@ package struct StoredConsumer: Equatable {
     package var acknowledged: UInt64 = 0
     /// The first change that is kept: the one after the acknowledged ones, unless the limit has removed some.
     package var first: UInt64 = 1
-    /// The number of the next change. Every change from `first` up to, but not including, it is kept.
+    /// The number of the next change. Every change from `first` to before this one is kept.
     package var next: UInt64 = 1
     /// Maximum number of kept changes, 0 if there is no bound.
     package var limit: UInt64 = 0
@@ -55,9 +55,9 @@ package struct StoredConsumer: Equatable {
     package var types: [TypeName] = []
 
     private static let format: UInt8 = 2
-    /// The format of consumers without a note. It says of no type that its changes are missed.
+    /// The format of consumers without a note. It doesn't tell the types whose changes are missed.
     private static let formatWithoutNote: UInt8 = 1
-    /// Numbers of changes are smaller.
+    /// Upper bound of the numbers of changes.
     private static let end: UInt64 = 1 << 63
 
     init(number: UInt32) { self.number = number }
@@ -156,7 +156,7 @@ package struct StoredChange {
     package let version: UInt64
     /// Its position in the consumer's list of types.
     package let type: Int
-    /// The entity's id, as its type's column has it.
+    /// The bytes of the entity's id in the type of its column.
     package let id: [UInt8]
 
     var bytes: [UInt8] {

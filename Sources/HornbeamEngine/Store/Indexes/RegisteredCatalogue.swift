@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file's catalogue of registered indexes. Each has an entry in the tree `schema`, `index:Name` → identity ‖ JSON,
-// the tree of its entries, `m:Type:Name`, and the rows that it has missed, `c:Type:Name`. An index that is being built
-// in the background is stored beside its predecessor, under the predecessor's name and one byte more, with
+// the tree of its entries, `m:Type:Name`, and the tree of the rows that it has missed, `c:Type:Name`. An index that is
+// being built in the background is stored beside its predecessor, under the predecessor's name and one byte more, with
 // `r:Type:Name:Number` for its sorted runs.
 
 import FoundationEssentials
@@ -11,26 +11,27 @@ import Synchronization
 
 /// A registered index as the file has it.
 package struct StoredIndex: Sendable, Equatable {
-    /// All but the name and the identity.
+    /// The data of an index besides its name and identity.
     package struct Record: Codable, Sendable, Equatable {
         package var entity: String
         package var kind: String
         package var version: String
         package var settings: [String: String]
-        /// A hash of the entity type's columns, as they were when the index was built: other ones give other entities.
+        /// A hash of the entity type's columns when the index was built: with other columns, entities are read
+        /// differently.
         package var columns: String
         /// Progress of the build, if it is running in the background.
         package var build: Build?
     }
 
-    /// Progress of a background build. The rows as they were when it began can be read at any later time: they are
-    /// unchanged, or the index has missed a change of theirs, which noted their former state.
+    /// Progress of a background build. The rows as they were at its beginning can be read at any later time: a row is
+    /// unchanged, or its first change has noted its former state as missed.
     package struct Build: Codable, Sendable, Equatable {
-        /// The write transaction that began it, to distinguish it from another one of the same name.
+        /// The number of the write transaction that began it. It distinguishes builds of the same name.
         package var began: UInt64
-        /// Sorted runs that are whole.
+        /// Number of complete sorted runs.
         package var runs = 0
-        /// The last row that is in one of them.
+        /// The last row in these runs.
         package var position: UInt64?
         /// Whether the tree has the entries of all rows, as they were when it began.
         package var isLoaded = false
@@ -56,7 +57,7 @@ package struct StoredIndex: Sendable, Equatable {
         self.record = record
     }
 
-    /// The name in the catalogue of the build of an index. No index can be called so.
+    /// The name of an index's build in the catalogue. No index can have this name.
     package static func buildName(of index: String) -> String { index + "\u{1}" }
 
     /// The name that the program knows it by.
@@ -75,7 +76,7 @@ package struct StoredIndex: Sendable, Equatable {
     /// Names of all trees that it may have.
     var allNames: [String] {
         let names = [treeName, missedName, placesName] + otherNames
-        // One more run may have been begun.
+        // The run after the complete ones may have begun.
         return record.build.map { names + (0...$0.runs).map(runName) } ?? names
     }
 }
@@ -89,8 +90,8 @@ extension StoredIndex.Record {
     }
 }
 
-/// A decoded record of the catalogue, kept because decoding takes longer than most queries. Equal bytes have the same
-/// meaning in any state of any file, so comparing them is enough to use it again.
+/// A decoded record of the catalogue. It is cached, because decoding takes longer than most queries. It can be used
+/// again if the bytes are equal: they mean the same in any state of any file.
 final class ReadRecord: Sendable {
     private let bytes: [UInt8]
     let treeName: String
@@ -114,7 +115,7 @@ package enum RegisteredCatalogue {
     package static func treeName(of index: String, _ entity: String) -> String { "m:\(entity):\(index)" }
     static func missedName(of index: String, _ entity: String) -> String { "c:\(entity):\(index)" }
 
-    /// All of them that can be read, by name.
+    /// All registered indexes that can be read, in the order of their names.
     package static func read(_ transaction: Transaction) throws -> [StoredIndex] {
         var indexes: [StoredIndex] = []
         try forEachRecord(transaction) { name, value in
@@ -153,8 +154,8 @@ package enum RegisteredCatalogue {
         try read(StoredIndex.buildName(of: name), in: transaction)
     }
 
-    /// The record of the index, if the file has it with this code's entries; nil otherwise. Throws if the record can't
-    /// be read: changes of rows pass over such an index.
+    /// The record of the index, if the file has it with this code's entries; nil otherwise. Throws `.corrupt` if the
+    /// record can't be read: such an index doesn't follow changes of rows.
     static func held(by registration: IndexRegistration, in transaction: Transaction) throws -> ReadRecord? {
         guard let value = try record(of: registration.name, in: transaction) else { return nil }
         if let known = registration.lastRead.withLock({ $0 }), known.isRead(from: value) { return known }
@@ -165,13 +166,13 @@ package enum RegisteredCatalogue {
         return record
     }
 
-    /// Returns the catalogue's record of an index.
+    /// The catalogue's record of an index as bytes; nil if there is none.
     package static func record(of name: String, in transaction: Transaction) throws -> Bytes? {
         guard let tree = try transaction.tree(SchemaTree.name) else { return nil }
         return try transaction.get(tree, prefix + Array(name.utf8))
     }
 
-    /// `.corrupt` if it can't be read.
+    /// Decodes a record. Throws `.corrupt` if it can't be read.
     private static func decode(_ name: String, _ value: [UInt8]) throws -> StoredIndex {
         if let index = decoded(name, value) { return index }
         throw StorageError.corrupt(
@@ -208,8 +209,8 @@ package enum RegisteredCatalogue {
         return isFound
     }
 
-    /// The trees of registered indexes that no record has, and the index that each is of by its name: a damaged file
-    /// has kept them, and lost or spoilt the record.
+    /// The trees of registered indexes that belong to no record, each with the name of its index: a damaged file has
+    /// lost the record, or it can't be read.
     static func lostTrees(_ transaction: Transaction) throws -> [(tree: String, index: String)] {
         let kept = Set(try read(transaction).flatMap(\.allNames))
         return try transaction.treeNames().compactMap { tree in
@@ -218,7 +219,8 @@ package enum RegisteredCatalogue {
         }
     }
 
-    /// The index that a tree is of, or is built for; nil if it is none's. No name of an entity type has a colon.
+    /// The name of the index that a tree belongs to, or is built for; nil if it belongs to none. No name of an entity
+    /// type has a colon.
     private static func index(ofTree tree: String) -> String? {
         let parts = tree.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, !parts[1].isEmpty else { return nil }
@@ -240,14 +242,14 @@ package enum RegisteredCatalogue {
         try transaction.put(tree, prefix + Array(index.name.utf8), try encode(index))
     }
 
-    /// As `record` gives it.
+    /// Encodes a record as the catalogue holds it.
     package static func encode(_ index: StoredIndex) throws -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return index.identity + Array(try encoder.encode(index.record))
     }
 
-    /// Forgets an index, and drops its trees.
+    /// Removes an index from the catalogue, and drops its trees.
     package static func drop(_ index: StoredIndex, in transaction: Transaction) throws {
         guard let tree = try transaction.tree(SchemaTree.name) else { return }
         _ = try transaction.delete(tree, prefix + Array(index.name.utf8))
@@ -264,7 +266,7 @@ package enum RegisteredCatalogue {
         try store(index, in: transaction)
     }
 
-    /// Forgets the build of an index, if there is one; whether there was.
+    /// Removes the build of an index. Returns whether there was one.
     @discardableResult
     package static func dropBuild(of name: String, in transaction: Transaction) throws -> Bool {
         guard let build = try readBuild(of: name, in: transaction) else { return false }
@@ -272,7 +274,7 @@ package enum RegisteredCatalogue {
         return true
     }
 
-    /// Replaces the index of its name by the finished build.
+    /// Replaces the index of its name with the finished build.
     package static func finish(_ build: StoredIndex, in transaction: Transaction) throws -> StoredIndex {
         let index = StoredIndex(name: build.publicName, identity: build.identity, record: build.record.finished)
         if let former = try read(index.name, in: transaction) { try drop(former, in: transaction) }
@@ -286,8 +288,8 @@ package enum RegisteredCatalogue {
         return index
     }
 
-    /// Gives the indexes of a type its new name; nil drops them with it, and builds are dropped always. Their
-    /// identities say the old name still: they are built anew when they are next registered.
+    /// Gives the indexes of a type the type's new name. If `new` is nil, drops them. Builds are always dropped. The
+    /// identities still contain the old name, so the indexes are rebuilt when they are next registered.
     static func rename(_ entity: String, to new: String?, in transaction: Transaction) throws {
         for index in try read(transaction) where index.record.entity == entity || index.group == entity {
             guard let new, index.record.build == nil else {
@@ -325,7 +327,7 @@ package enum RegisteredCatalogue {
         }
     }
 
-    /// Returns the text that `StoredIndex.Record.columns` has for a type.
+    /// The value of `StoredIndex.Record.columns` for a type.
     package static func fingerprint(_ type: EntityDescription) -> String {
         let parts = type.columns.map { "\($0.name):\($0.type)" }.sorted()
         return IndexKeyBytes.hashedText(Array(parts.joined(separator: "\n").utf8))

@@ -25,20 +25,20 @@ public final class IndexRegistration: Sendable {
     public let settings: [String: String]
     /// The name of the entity type that it is over.
     public let entity: String
-    /// The program's entity type. Nil for an index that is known from the file alone.
+    /// The program's entity type. It is nil for an index that is known only from the file.
     package let model: ObjectIdentifier?
     package let reduction: Reduction?
     /// Trees beside the first one: see `IndexTrees`.
     let others: Int
-    /// Shows whether stored entries are this code's: a hash of everything except the code.
+    /// A hash of everything except the code. It shows whether stored entries are this code's.
     package let identity: [UInt8]
     package let emitter: any IndexEmitter
-    /// Gives a stored entry's value as this version of the library writes it; nil if it can't be read. The closure is
-    /// nil for kinds whose equal values have always had equal bytes.
+    /// Converts a stored entry's value to the form that this version of the library writes. Returns nil if it can't be
+    /// read. The closure is nil for kinds whose equal values have always had equal bytes.
     private let rewritten: (@Sendable (Bytes) -> [UInt8]?)?
-    /// The index as queries use it, if they use it of themselves.
+    /// The form of the index for the planner; nil if queries use it only by name.
     let plannable: Plannable?
-    /// The index's record in the state that was asked last.
+    /// The index's record as it was read last.
     let lastRead = Mutex<ReadRecord?>(nil)
     /// Why it can't be registered; nil if it can.
     private let flaw: String?
@@ -82,7 +82,8 @@ public final class IndexRegistration: Sendable {
         stored.elementsEqual(value) || rewritten?(stored) == value
     }
 
-    /// `.invalid` if no database can have it. Names are part of a tree's name and of a key.
+    /// Checks name and version. Throws `.invalid` if no database can have the index. Names are part of a tree's name
+    /// and of a key.
     package func check() throws(HornbeamError) {
         try Self.check(name: name)
         guard !version.utf8.contains(0) else {
@@ -117,10 +118,10 @@ package struct IndexEntry {
     }
 }
 
-/// The change that a change of one row makes to one registered index. Keys are whole.
+/// The effect of a change of one row on one registered index. Keys are complete.
 package struct RegisteredChange {
     package let trees: IndexTrees
-    /// Whether the row's entries up to now aren't known, and all are to go. They are looked for in the whole tree.
+    /// Whether the row's former entries aren't known and all must be removed. They are searched for in the whole tree.
     package var isFormerUnknown = false
     package var removed: [[UInt8]] = []
     package var put: [IndexEntry] = []
@@ -142,14 +143,15 @@ package protocol IndexEmitter: Sendable {
 
 /// Keeps the registered indexes of one entity type whose code the program has given.
 package protocol IndexFollower: Sendable {
-    /// Returns the changes that a change of a row makes to them. Calls the program's code. Changes nothing itself.
+    /// Returns the effects of a change of a row on these indexes. Calls the program's code. Changes nothing itself.
     func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> [RegisteredChange]
-    /// The entries of a row in one of them, in the order of their keys.
+    /// The entries of a row in one of these indexes, in the order of their keys.
     func entries(_ rowID: RowID, _ row: RowReader, in index: Int) throws -> [IndexEntry]
 }
 
 extension IndexFollower {
-    /// The entries of a row for an index that is built of one alone; errors say so.
+    /// The entries of a row for a build of an index, by a follower of that index alone. Errors name the index and the
+    /// row.
     package func entriesToBuild(
         _ rowID: RowID, _ row: RowReader, _ index: IndexRegistration
     ) throws -> [IndexEntry] {
@@ -168,7 +170,7 @@ package struct MaintainedIndex: Sendable {
     package let registration: IndexRegistration
     package let trees: IndexTrees
     var tree: TreeID { trees.first }
-    /// As queries use it, if they use it of themselves.
+    /// The form of the index for the planner; nil if queries use it only by name.
     package let planned: PlannedIndex?
 
     package init(_ registration: IndexRegistration, _ trees: IndexTrees, _ type: EntityType) throws(HornbeamError) {
@@ -184,7 +186,7 @@ package struct MaintainedIndex: Sendable {
 }
 
 extension RegisteredChange {
-    /// The difference of two sorted lists.
+    /// Makes the change that turns one sorted list of entries into another one.
     package init(_ trees: IndexTrees, from old: [IndexEntry], to new: [IndexEntry]) {
         self.trees = trees
         var (left, right) = (old[...], new[...])

@@ -7,7 +7,7 @@
 import HornbeamPages
 import HornbeamTree
 
-/// All registered indexes at one time. Immutable: registering makes another one.
+/// All registered indexes at one time. Immutable: registering an index makes another instance.
 package final class RegisteredIndexes: Sendable {
     package let stored: [StoredIndex]
     /// The indexes that this program has registered with their code, by name.
@@ -71,8 +71,7 @@ final class TypeIndexes: Sendable {
         }
     }
 
-    /// Returns the changes that a change of a row makes to all of them. Calls the program's code. Changes nothing
-    /// itself.
+    /// Returns the effects of a change of a row on all these indexes. Calls the program's code. Changes nothing itself.
     func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> RegisteredChanges {
         RegisteredChanges(
             followed: try followers.flatMap { try $0.changes(rowID, from: old, to: new) }, missing: missing,
@@ -80,7 +79,7 @@ final class TypeIndexes: Sendable {
     }
 }
 
-/// The changes that a change of a row makes to the registered indexes of its type.
+/// The effects of a change of a row on the registered indexes of its type.
 struct RegisteredChanges {
     fileprivate let followed: [RegisteredChange]
     fileprivate let missing: [StoredIndex]
@@ -93,15 +92,15 @@ struct RegisteredChanges {
         for change in followed { try change.apply(rowID, in: transaction) }
         for index in missing {
             guard let tree = try transaction.tree(index.missedName, create: true) else { continue }
-            // Only the row that the index has seen last counts.
+            // Only the first note counts: it has the row that the index has seen last.
             if try transaction.get(tree, rowID) == nil { try transaction.put(tree, rowID.key, former) }
         }
         for concern in left { try concern.drop(rowID, in: transaction) }
     }
 }
 
-/// A row with changes that an index has missed, in a tree of their own: row id → 0, or 1 and the row in the index's
-/// state.
+/// A row with changes that an index has missed. The index has a tree of them: row id → 0, or 1 and the row as the index
+/// has seen it.
 package enum MissedRow {
     static func bytes(_ row: RowReader?) -> [UInt8] { row.map { [1] + Array($0.bytes) } ?? [0] }
 

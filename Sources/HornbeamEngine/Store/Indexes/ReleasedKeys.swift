@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries of unique indexes that their rows have released, so that others of the same batch can take their keys.
+// Entries of unique indexes that their rows have released, so that other rows of the same batch can take their keys.
 
 import HornbeamPages
 import HornbeamTree
 
-/// The rows of a type that a unique index lacks, by index. Each is found in O(1), however many there are: a batch may
-/// have all entities of a type exchange their keys.
+/// The rows of a type that a unique index lacks, by index. Each is found in O(1), because all entities of a type may
+/// exchange their keys in one batch.
 struct ReleasedKeys {
     private struct Entry: Hashable {
         let index: ObjectIdentifier
@@ -17,13 +17,13 @@ struct ReleasedKeys {
     var isEmpty: Bool { entries.isEmpty }
 
     /// - Parameters:
-    ///   - number: grows from entry to entry.
+    ///   - number: increases from entry to entry.
     ///   - toLink: whether the other row gets the key by a link.
     mutating func insert(_ index: EntityIndex, _ rowID: RowID, at number: Int, toLink: Bool) {
         entries[Entry(index: ObjectIdentifier(index), rowID: rowID)] = (index, number, toLink)
     }
 
-    /// Whether the index lacked the row, which it does no more.
+    /// Notes that the index has the row again. Returns whether it lacked the row.
     mutating func remove(_ index: EntityIndex, _ rowID: RowID) -> Bool {
         entries.removeValue(forKey: Entry(index: ObjectIdentifier(index), rowID: rowID)) != nil
     }
@@ -36,8 +36,8 @@ struct ReleasedKeys {
 }
 
 extension EntityStore {
-    /// Takes a row out of a unique index, for another row to be saved with its key. Until it is saved with another
-    /// one, or deleted, the index lacks it.
+    /// Removes a row from a unique index, so that another row can be saved with its key. The index lacks the row until
+    /// the row is saved with another key, or deleted.
     /// - Parameter toLink: whether the other row gets the key by a link.
     package func yield(_ index: IndexDescription, _ rowID: RowID, toLink: Bool = false) throws {
         guard let index = type.indexes.first(where: { $0.description.name == index.name }), let row = try row(rowID)
@@ -49,8 +49,8 @@ extension EntityStore {
         yielded.insert(index, rowID, at: core.counts.yields, toLink: toLink)
     }
 
-    /// Gives rows their keys back that no other row has taken, of those released after the first `yields`. Returns the
-    /// error for the first row whose key another one has now, nil if there is none.
+    /// Restores the entries of the rows that released a key after the first `yields` releases, if no other row has
+    /// taken it. Returns the error for the first row whose key another row has now, nil if there is none.
     func takeBack(since yields: Int) throws -> HornbeamError? {
         for left in yielded.all(since: yields) {
             guard let row = try row(left.rowID) else { continue }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Caches the rows of index ranges that searches were restricted to. Reading a range, sorting its rows and finding their
-// documents takes longer than most searches among them. Rows are valid as long as the index is unchanged, documents as
+// documents takes longer than most searches in them. Rows are valid as long as the index is unchanged, documents as
 // long as the whole database is.
 
 import HornbeamText
 import HornbeamTree
 
-/// The last of them, for one transaction.
+/// The selections that one transaction used last.
 struct RowSelectionCache {
     private struct Known {
         let index: EntityIndex
@@ -14,7 +14,7 @@ struct RowSelectionCache {
         let entries: TreeIdentity
         let ranges: [EntryRange]
         let wanted: WantedValues?
-        /// The rows of the ranges, nil as long as searches test the rows of their hits instead.
+        /// The rows of the ranges; nil while searches test the rows of their hits instead.
         var selection: RowSelection?
         /// Estimated number of rows that such searches have tested so far.
         var tests = 0
@@ -22,14 +22,14 @@ struct RowSelectionCache {
         var rowCount: Int { selection?.rows.count ?? 0 }
     }
 
-    /// The cached entries. The one asked for last is at the end.
+    /// The cached entries. The one that was used last is at the end.
     private var known: [Known] = []
     private var rowCount = 0
 
     /// Maximum numbers of cached rows and of cached entries. With their documents the rows take 4 MiB.
     private static let rowLimit = 1 << 18
     private static let countLimit = 64
-    /// The number of values in a kept list of wanted values.
+    /// Maximum number of values in a cached list of wanted values.
     private static let valueLimit = 1 << 12
 
     /// Whether a selection of this many rows is cached.
@@ -43,7 +43,7 @@ struct RowSelectionCache {
     /// The rows of an index's ranges, ascending.
     /// - Parameters:
     ///   - entries: the identity of the index's tree now. The rows read are not cached if it is nil.
-    ///   - read: reads them.
+    ///   - read: reads the rows.
     mutating func rows(
         _ match: IndexMatch, of entries: TreeIdentity?, _ read: () throws -> [UInt64]
     ) rethrows -> RowSelection {
@@ -60,14 +60,14 @@ struct RowSelectionCache {
         return selection
     }
 
-    /// Returns about how many rows searches among these ranges have tested, or `.max` if the rows are cached and need
-    /// no test.
+    /// Estimates the number of rows that searches in these ranges have tested. Returns `.max` if the rows are cached
+    /// and need no test.
     func tests(_ match: IndexMatch, of entries: TreeIdentity) -> Int {
         guard let place = place(of: match), known[place].entries == entries else { return 0 }
         return known[place].selection == nil ? known[place].tests : .max
     }
 
-    /// Adds to the number of rows that searches among these ranges have tested.
+    /// Adds to the number of rows that searches in these ranges have tested.
     mutating func note(tests: Int, _ match: IndexMatch, of entries: TreeIdentity) {
         var found = take(match, of: entries)
         found.tests &+= tests
@@ -101,11 +101,11 @@ struct RowSelectionCache {
         known.append(one)
         rowCount += one.rowCount
         while rowCount > Self.rowLimit { remove(known.firstIndex { $0.selection != nil } ?? 0) }
-        // Entries without rows go first, because reading rows has cost something.
+        // Entries without rows are removed first, because reading rows took time.
         while known.count > Self.countLimit { remove(known.dropLast().firstIndex { $0.selection == nil } ?? 0) }
     }
 
-    /// Forgets the documents of all cached rows: in another state the rows may have other ones.
+    /// Forgets the documents of all cached rows: in another state of the store the rows may have other documents.
     func forgetDocuments() {
         for one in known { one.selection?.forgetDocuments() }
     }
