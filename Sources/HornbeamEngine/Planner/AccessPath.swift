@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways to candidates, with the byte ranges and row ids that the executor needs.
+// Access paths with the byte ranges and row ids that the executor needs.
 
 /// The targets of one source of a relation, in the order of linking.
 package struct LinkedRows {
     let side: EdgeSide
     /// The row id of the source, nil if the store has none for its id.
     let source: RowID?
-    /// The target after which the rows begin, nil for all.
+    /// The target after which the rows begin; nil if they are all targets.
     let last: RowID?
     let count: Int
-    /// Whether all of them are stored.
+    /// Whether all targets are stored.
     let isWhole: Bool
 }
 
-/// Rows whose relation leads to any row that another query finds.
+/// Rows with a relation that leads to a result of another query.
 package struct Join {
     let side: EdgeSide
     let query: EntityQuery
-    /// About how many rows the query finds.
+    /// Estimated number of the query's results.
     let targets: Int
 }
 
 /// A walk along a range of an index for its order.
 package struct IndexWalk {
-    /// The order among entries that are equal in the walk's order.
+    /// The order of entries that are equal in the walk's order.
     enum Ties: Equatable {
         case rows(descending: Bool)
         case ids(descending: Bool)
@@ -39,12 +39,12 @@ package struct IndexWalk {
     var isAsItLies: Bool { leading == nil && ties == .rows(descending: isReversed) }
 }
 
-/// The sources of candidates.
+/// A source of candidates.
 package enum AccessPath {
     case rowScan
     /// Ranges of row ids, ascending.
     case rows([EntryRange])
-    /// Rows by their ids, forwards or backwards. With nil the row ids are sorted first.
+    /// Rows by their ids, forwards or backwards. If `reversed` is nil, their row ids are sorted first.
     case byID(IDRange, reversed: Bool?)
     /// Rows in this order. Ids that name no row are left out.
     case list([RowID], name: Plan.Access)
@@ -52,7 +52,7 @@ package enum AccessPath {
     /// The rows of another path that are linked, in the order of linking.
     indirect case among(LinkedRows, AccessPath)
     case join(Join)
-    /// Without a walk in the order of the entries the row ids are sorted first.
+    /// Rows by an index. If there is no walk in the order of its entries, their row ids are sorted first.
     case index(IndexMatch, IndexWalk?)
     /// Rows with an element in ranges of an array index, by their row ids.
     case elements(ElementMatch)
@@ -94,7 +94,8 @@ extension AccessPath {
 
     var isSearch: Bool { if case .text = self { true } else { false } }
 
-    /// A search in the order of scores, and where the rows are from that it may find; nil for all.
+    /// The search of a path in the order of scores, and the path to the rows that it may find, which is nil for all
+    /// rows.
     var ranked: (index: EntityTextIndex, match: TextMatch, among: AccessPath?)? {
         switch self {
         case .text(let index, let match, true): return (index, match, nil)
@@ -105,7 +106,7 @@ extension AccessPath {
         }
     }
 
-    /// Whether an offset can be found without reading what is before it.
+    /// Whether a result at an offset can be found without reading those before it.
     var canSkip: Bool {
         switch self {
         case .rowScan, .rows, .linked: true
@@ -115,7 +116,7 @@ extension AccessPath {
         }
     }
 
-    /// Whether it may name entities that aren't stored.
+    /// Whether its candidates may include entities that aren't stored.
     var mayMiss: Bool {
         switch self {
         case .list, .join: true
@@ -127,7 +128,7 @@ extension AccessPath {
         }
     }
 
-    /// Upper bound of the candidates, as far as it is known without reading. For a long list of values it is an
+    /// Upper bound of the number of candidates that is known without reading. For a long list of values it is an
     /// estimate.
     package func candidates(rows: Int) -> Int {
         switch self {
@@ -149,7 +150,7 @@ extension AccessPath {
 }
 
 extension IndexMatch {
-    /// The price of going to each range, without reading the entries there.
+    /// The cost of seeking each range, without reading its entries.
     var seekCost: Double {
         if let wanted { return (Price.key + Price.seek) * Double(wanted.values.count) }
         return range == nil ? Price.seek * Double(rangeCount) : 0

@@ -3,10 +3,10 @@
 // another collation or another version of it.
 
 extension Planner {
-    /// Returns the remarks on indexes by collations.
+    /// The remarks on indexes that their collation keeps from being used.
     func collationRemarks() throws -> [String] { try versionRemarks() + otherCollations() }
 
-    /// One remark for each index with another version that has a property of the query.
+    /// One remark for each index that has a property of the query, by another version of a collation.
     private func versionRemarks() throws -> [String] {
         let others = type.indexes.filter { $0.flaw != nil }
         guard !others.isEmpty else { return [] }
@@ -67,7 +67,7 @@ extension Planner {
 }
 
 extension EntityIndex {
-    /// The texts that its keys are made of. An index by hashes has no order, but equality of its own.
+    /// The texts in its keys. Indexes by hashes count too: they have no order, but the collation defines equality.
     fileprivate func texts(_ type: EntityType) -> [CollatedColumn] {
         components.compactMap { component in
             if component.column < 0 { return computed[-1 - component.column].subject.collated }

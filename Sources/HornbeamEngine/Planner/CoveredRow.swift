@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows made of index entries. Such a row holds the values in the entry; its other columns are null. Readers of columns
-// (aggregates, groups, filters) read it, and no row is looked up. A key holds the values themselves, with three
-// exceptions: −0.0 is 0.0, a text is in its composed form, and a decimal has no trailing zeros. Swift holds these
-// equal.
+// Rows made of index entries. Such a row holds the values in the entry; its other columns are null. Aggregates, groups
+// and filters read it instead of looking up the row. A key holds the values themselves, with three exceptions: −0.0 is
+// 0.0, a text is in its composed form, and a decimal has no trailing zeros. In Swift these are equal to the original
+// values.
 
 import HornbeamKeys
 import HornbeamPages
 
-/// Whether an index holds all that is asked of rows.
+/// Whether an index holds all data that a query reads of rows.
 enum Covering {
     case no
     case values
@@ -40,7 +40,7 @@ final class CoveredRow {
         let form: Form
         let place: RowLayout.Place
         let width: Int
-        /// Combined with each byte of the component.
+        /// Each byte of the component is combined with it by exclusive or.
         let mask: UInt8
     }
 
@@ -48,9 +48,10 @@ final class CoveredRow {
     private let parts: [Part]
     /// The offset of the first part in a key.
     private let offset: Int
-    /// Number of leading bytes of the last key, up to the end of the parts that its row was made of.
+    /// Number of leading bytes of the last key that were read.
     @exclusivity(unchecked) private(set) var readSize = 0
-    /// Columns of the variable area in their order in the row: the offset of each end, and the part that is its text.
+    /// Columns of the variable area in their order in the row: the offset at which each one's end is stored, and the
+    /// part with its content, if there is one.
     private let variables: [(end: Int, part: Int?)]
     private let fixedStart: Int
     private let wantsExactText: Bool
@@ -65,10 +66,10 @@ final class CoveredRow {
         case text([UInt8])
     }
 
-    /// More than the text of any decimal that a row holds.
+    /// Room for the text of any decimal that a row holds, in bytes.
     private static let decimalSize = 256
 
-    /// Whether the index holds all these columns, and nothing that a row can't be made of.
+    /// Whether the index holds all these columns, and a row can be made of all its components.
     static func covers(_ index: EntityIndex, _ columns: Set<Int>, _ type: EntityType) -> Bool {
         columns.allSatisfy { index.columns.contains($0) } && covers(index, index.components.indices, type)
     }
@@ -86,12 +87,12 @@ final class CoveredRow {
         columns.contains { if case .text = Form(type.layout.fields[$0].type) { true } else { false } }
     }
 
-    /// An index that covers what is asked for.
+    /// Makes rows of all components of an index.
     convenience init(_ index: EntityIndex, _ type: EntityType, _ covering: Covering = .values) {
         self.init(index, type, covering, index.components.indices, from: 0)
     }
 
-    /// Some components of an index, which begin at `offset` in every key.
+    /// Makes rows of some components of an index, which begin at `offset` in every key.
     init(
         _ index: EntityIndex, _ type: EntityType, _ covering: Covering, _ components: Range<Int>, from offset: Int
     ) {
@@ -120,7 +121,7 @@ final class CoveredRow {
 
     deinit { memory.deallocate() }
 
-    /// The row, which lasts until the next one is made; nil if the key doesn't tell all of it.
+    /// Makes a row of a key. It is valid until the next one is made. Returns nil if the key doesn't hold all values.
     func row(of key: Bytes) throws(HornbeamError) -> RowReader? {
         let key = key.count < IndexKeyBytes.keptSize ? key : Bytes(rebasing: key[..<IndexKeyBytes.keptSize])
         var at = offset
@@ -151,7 +152,7 @@ final class CoveredRow {
         return try RowReader(Bytes(start: memory.baseAddress, count: size), layout: layout)
     }
 
-    /// Copies a number into the row. Returns the end of its bytes in the key, or nil if it is not a number.
+    /// Copies a number into the row. Returns the end of its bytes in the key, or nil if the key is too short.
     private func number(_ part: Part, _ key: Bytes, _ start: Int) -> Int? {
         let end = start + part.width
         guard end <= key.count else { return nil }
@@ -168,7 +169,8 @@ final class CoveredRow {
         return end
     }
 
-    /// Copies a UUID, whose bytes are in the same order in both.
+    /// Copies a UUID, whose bytes have the same order in keys and rows. Returns the end of its bytes in the key, or nil
+    /// if the key is too short.
     private func uuid(_ part: Part, _ key: Bytes, _ start: Int) -> Int? {
         let end = start + part.width
         guard end <= key.count else { return nil }
@@ -187,8 +189,8 @@ final class CoveredRow {
         var end = start
         while end < key.count, key[end] != mask {
             let byte = key[end] ^ mask
-            // Other texts may have the same key: non-ASCII text may be composed of other characters, and three ASCII
-            // characters are the composed form of others, such as the kelvin sign.
+            // Another text may have the same key: non-ASCII text may have been composed, and three ASCII characters are
+            // the composed form of others, such as K of the kelvin sign.
             if needsOrigin && (byte >= 0x80 || byte == 0x4B || byte == 0x3B || byte == 0x60) { return nil }
             if byte == 1 {
                 isEscaped = true
@@ -246,7 +248,7 @@ final class CoveredRow {
                     var place = range.lowerBound
                     while place < range.upperBound {
                         let byte = key[place] ^ mask
-                        // The byte after a one is 0 or 1, increased.
+                        // The byte after a 1 is 0 or 1 plus one.
                         if byte == 1 { place += 1 }
                         memory[start + size] = byte == 1 ? (key[place] ^ mask) &- 1 : byte
                         place += 1

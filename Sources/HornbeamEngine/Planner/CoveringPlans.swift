@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that read an index alone: whether it holds everything the query needs, and the ranges in which equal values are
-// counted.
+// Plans that read only an index: tests whether it holds everything that the query needs, and finds the ranges in which
+// equal values are counted.
 
 extension Planner {
     /// Whether the rows may come in any order.
     var isOrderFree: Bool { sort.isEmpty && query.isWhole && query.needs?.isOrderFree ?? false }
 
-    /// Whether the index holds all that is asked for, and all that the conditions ask that it leaves.
+    /// Whether the index holds all data that the query reads, and that the conditions read which the index doesn't
+    /// answer.
     func covering(_ index: EntityIndex, _ answered: ConjunctSet, inOrder: Bool) -> Covering {
         guard var needs = query.needs, position == nil else { return .no }
         for place in conjuncts.indices where !answered.contains(place) {
@@ -15,11 +16,12 @@ extension Planner {
         }
         guard CoveredRow.covers(index, needs.columns, type) else { return .no }
         if !needs.wantsExactText || !CoveredRow.hasText(index, type) { return .values }
-        // Rows whose text the key doesn't tell are looked up one by one. A scan of all rows is faster.
+        // If a key doesn't hold the exact text, its row is looked up by itself. A scan of all rows is faster.
         return inOrder ? .exactValues : .no
     }
 
-    /// A whole index that holds all that is asked for, and has fewer bytes to read than the rows.
+    /// The plan that reads a whole index which holds all data that the query reads. The index has fewer bytes than the
+    /// rows.
     func wholeCovering() throws -> Candidate? {
         guard isOrderFree else { return nil }
         for index in try store.queryIndexes where index.condition == nil {
@@ -61,8 +63,8 @@ extension Planner {
         return match
     }
 
-    /// The range of an index whose groups by these columns come in ascending order, and the entries of each in the
-    /// query's: so that the first of them is the query's first.
+    /// A range of an index whose groups by these columns ascend, and whose entries within a group have the query's
+    /// order. So the first entry of a group is the group's first result.
     package func firstScan(by columns: [Int]) throws -> GroupScan? {
         guard query.isWhole, !columns.isEmpty else { return nil }
         let needs = RowNeeds(columns: Set(columns))

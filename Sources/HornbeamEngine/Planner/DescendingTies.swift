@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a range of an index in which entries of one key come by descending row ids. A backward walk reads all entries
-// in reverse. A forward walk reads each key's entries from the last to the first.
+// Walks a range of an index by descending row ids within each key. A backward walk reads all entries in reverse. A
+// forward walk reads each key's entries from the last to the first.
 
 import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
 
-/// A scan in the order of whole keys, either way, and of the rows against their order.
+/// A scan in ascending or descending order of whole keys, with descending row ids within a key.
 struct DescendingTies {
     let scan: IndexScan
     let isReversed: Bool
-    /// Entries of its key come only if they are before it.
+    /// Entries with this key are skipped unless they are before this place.
     let last: IndexPlace?
 
-    /// - Parameter skipped: number of entries to pass over. A forward walk reads only those that share the key of the
-    ///   first wanted entry.
+    /// - Parameter skipped: number of entries to skip. A forward walk reads only those that share the key of the first
+    ///   wanted entry.
     func run(skipping skipped: Int, _ body: (RowID, Bytes?) throws -> Bool) throws {
         guard skipped > 0 else { return try run(passing: 0, body) }
         let rest = try scan.rest(skipping: skipped, isReversed: isReversed) { key in
@@ -25,7 +25,7 @@ struct DescendingTies {
         try DescendingTies(scan: rest.scan, isReversed: isReversed, last: last).run(passing: rest.skipped, body)
     }
 
-    /// - Parameter passed: how many of the first group are left out.
+    /// - Parameter passed: number of entries of the first group to skip.
     private func run(passing passed: Int, _ body: (RowID, Bytes?) throws -> Bool) throws {
         try isReversed ? backward(passing: passed, body) : forward(passing: passed, body)
     }
@@ -65,7 +65,7 @@ struct DescendingTies {
                     return
                 }
                 passed = 0
-                // A key of the group's bytes and nothing but 0xFF would be longer than any key can be.
+                // This key is after all of the group: 32 more bytes of 0xFF make it longer than any key.
                 isValid = try cursor.seek(kept + [UInt8](repeating: 0xFF, count: 32))
                 continue
             }
@@ -84,7 +84,7 @@ struct DescendingTies {
         }
     }
 
-    /// All entries of one key, from the last one on. False if `body` ended it.
+    /// Calls `body` with all entries of one key, from the last to the first. Returns false if `body` did.
     private func group(_ key: [UInt8], passing passed: Int, _ body: (RowID, Bytes?) throws -> Bool) throws -> Bool {
         var passed = passed
         var cursor = try scan.transaction.cursor(scan.index.tree)

@@ -29,9 +29,9 @@ extension Planner {
 
 /// A match of an array index with a condition on elements.
 package struct ElementMatch {
-    /// Ranges of the index's keys; its count is that of elements.
+    /// Ranges of the index's keys. Its `count` is the number of elements.
     package let match: IndexMatch
-    /// Whether all elements in the ranges pass, and no others.
+    /// Whether exactly the elements in the ranges pass.
     package let isExact: Bool
 
     /// The rows that have such elements, ascending, each once.
@@ -63,19 +63,19 @@ package struct ElementMatch {
         guard let rowID = ElementIndex.rowID(entry) else {
             throw store.corrupt("index \(match.index.description.name)", "an entry names no row")
         }
-        // Entries of one row are adjacent where the keys are equal.
+        // If keys are equal, entries of one row are adjacent.
         if found.last != rowID.rawValue { found.append(rowID.rawValue) }
     }
 }
 
 extension ElementIndex {
-    /// The ranges of the elements that pass, and whether they hold no others; nil if the index is no help.
+    /// The ranges with the elements that pass. Returns nil if the index can't narrow the test.
     package func match(_ test: AnyElementTest, _ type: EntityType, _ transaction: Transaction) throws -> ElementMatch? {
         guard serves(test) else { return nil }
         return try match(test.terms, isComplete: test.isComplete, type, transaction)
     }
 
-    /// The ranges for a test of an array of scalars.
+    /// The ranges for a test of an array of scalars. Returns nil if the index can't narrow the test.
     func match(_ test: ElementTest, _ type: EntityType, _ transaction: Transaction) throws -> ElementMatch? {
         guard let first = test.values.first, components.count == 1, components[0].subject == nil,
             steps.count == 1, column == test.column

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The query that the planner is asked.
+// The query that the planner plans.
 
 /// A query over one entity type. Without a sort the order is that of the first `ids` or `related` condition, else by
-/// row id. A limit of nil is none; negative limits and offsets give nothing.
+/// row id. A limit of nil means no limit; negative limits and offsets give no results.
 package struct EntityQuery: Sendable {
     package var type: String
     package var filter: Filter
     package var sort: [SortTerm]
     package var limit: Int?
     package var offset: Int
-    /// Only results after this position in the query's order; the offset counts from there.
+    /// The position in the query's order after which results begin; the offset counts from there.
     package var after: (@Sendable (EntityStore) throws -> QueryPosition)?
-    /// The columns for which the rows are read, nil for whole rows. Ignored if only ids are asked for.
+    /// The data that is read of rows; nil for whole rows. It is ignored if only ids are wanted.
     package var needs: RowNeeds?
     /// Whether rows that are equal in the sort may come in any order.
     package var ignoresTies = false

@@ -6,25 +6,26 @@ import HornbeamPages
 import HornbeamText
 import HornbeamTree
 
-/// Runs one plan. A class, because each step's closure keeps it: a copy of all it has would be a retain for each part.
+/// Runs one plan. A class, because each step's closure keeps it: copies of a struct would retain each part.
 package final class Executor {
     private let plan: QueryPlan
     private let store: EntityStore
     private let filter: RowFilter
-    /// A list of ids, or the targets of links, may contain entities that were never saved.
+    /// Whether candidates may not be stored: a list of ids, or the targets of links, may contain entities that were
+    /// never saved.
     private let isList: Bool
-    /// The position after which results begin, if the path may begin before it: rows up to it are passed over.
+    /// The position after which results begin, if the path may begin before it: rows up to it are skipped.
     private var start: (order: RowOrder, place: RowOrder.Place)?
-    /// Rows that must still be looked at in any case. Here, not in a variable of the closures that count it down: each
-    /// of their looks would be checked for another's.
+    /// Number of rows that must still be read in any case. A property, because accesses to a variable that closures
+    /// share would be checked for exclusivity.
     @exclusivity(unchecked) private var needed = Int.max
-    /// Candidates that the path itself passes over.
+    /// Number of candidates that the path itself skips.
     private var skipped = 0
-    /// Makes rows of the path's entries, where these hold all that is asked for.
+    /// Makes rows of the path's entries, if these hold all data that the query reads.
     private let covered: CoveredRow?
     /// Counts the work of each step; nearly always nil.
     private let tally: PlanTally?
-    /// Ends with the executor; nearly always nil.
+    /// The watched query, which ends with the executor; nearly always nil.
     private let watched: WatchedQuery?
 
     package convenience init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
@@ -37,7 +38,7 @@ package final class Executor {
         try self.init(try Planner(query, store), store, tally: tally, watched: watched)
     }
 
-    /// Takes the planner, not its plan, which would be copied.
+    /// Makes an executor of the planner's plan. It takes the planner, because passing a plan would copy it.
     package init(
         _ planner: consuming Planner, _ store: EntityStore, tally: PlanTally? = nil, watched: WatchedQuery? = nil
     ) throws {
@@ -58,14 +59,14 @@ package final class Executor {
         start = (order, try position.place(order, store))
     }
 
-    /// Whether all rows are read before the first result is handed on.
+    /// Whether all rows are read before the first result.
     package var sortsInMemory: Bool { !plan.sort.isEmpty }
 
-    /// Number of results, nil if it isn't known without reading.
+    /// Number of results; nil if it isn't known without reading.
     package var knownCount: Int? { plan.knownCount }
 
-    /// Scans the plan's index from run to run of rows that are equal in the needed columns. Returns nil if the index
-    /// doesn't hold these, or the order matters.
+    /// A scan of the plan's index by runs of rows that are equal in the needed columns. Returns nil if the index
+    /// doesn't hold these columns, or if the order matters.
     func groupScan(_ needs: RowNeeds) -> GroupScan? {
         guard covered != nil, needs.isOrderFree, plan.sort.isEmpty, plan.limit == nil, plan.offset == 0,
             plan.position == nil, case .index(let match, _) = plan.path
@@ -105,8 +106,7 @@ package final class Executor {
         return found.map { RowID(rawValue: $0) }
     }
 
-    /// Returns the number of results of a path that is all of the plan and counts by itself, or nil if it isn't. No row
-    /// is looked up for it.
+    /// The number of results, if the path alone tells it, without looking up a row; otherwise nil.
     func countOfPath() throws -> Int? {
         guard filter.acceptsAll, plan.sort.isEmpty, plan.limit == nil, start == nil else { return nil }
         var count = try countOfLinks()
@@ -116,14 +116,14 @@ package final class Executor {
         return count.map { max(0, $0 - plan.offset) }
     }
 
-    /// Returns the number of stored entities that the links of a path lead to, if the path is nothing else.
+    /// The number of stored entities that the links of the path lead to. Returns nil for other paths.
     private func countOfLinks() throws -> Int? {
         guard case .linked(let links) = plan.path, filter.acceptsAll else { return nil }
         guard let source = links.source else { return 0 }
         return try store.core.edges.storedCount(links.side, of: source, behind: links.last)
     }
 
-    /// Number of results that are known to come, within reason: a count may be damaged.
+    /// Number of results to reserve room for: at most 1,000, because a count may be damaged.
     package var expectedCount: Int { min(plan.knownCount ?? 0, 1000) }
 
     package func forEach(_ body: (RowID, RowReader, Double?) throws -> Bool) throws {
@@ -133,8 +133,9 @@ package final class Executor {
         }
     }
 
-    /// `dynamic`, here and at `candidates`, only hides the function from the optimizer, which would copy all scans
-    /// below it for each closure that callers pass: 1.5 MB of code, and not faster.
+    /// Calls `body` with each result and its score, if the plan ranks them, until it returns false. `dynamic`, here and
+    /// at `candidates`, only hides the function from the optimizer, which would copy all scans below it for each
+    /// closure that callers pass: 1.5 MB of code that isn't faster.
     /// - Parameter needsRows: whether `body` needs the rows; otherwise it may get nil.
     package dynamic func run(needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool) throws {
         if let (index, match, among) = plan.path.ranked {
@@ -160,8 +161,8 @@ package final class Executor {
         }
     }
 
-    /// The last result. If the counted trees tell its position, only that result is read. The plan must have no offset
-    /// and be for the first result alone, so that the path that gives the order has been chosen.
+    /// The last result. If the counted trees give its position, only that result is read. The plan must have no offset
+    /// and a limit of 1, so that it has a path in the query's order.
     /// - Returns: nil if there is no result; `isKnown` is false if all results have to be read.
     func last() throws -> (isKnown: Bool, rowID: RowID?) {
         if case .nothing = plan.path { return (true, nil) }
@@ -177,8 +178,8 @@ package final class Executor {
         return (true, found)
     }
 
-    /// Returns the number of candidates before the result with this number: counted trees tell it without reading them.
-    /// Returns nil if they have to be read.
+    /// The number of candidates before the result with this number, if counted trees give it. Returns nil if the
+    /// candidates must be read.
     private func candidates(before number: Int) throws -> Int? {
         guard filter.acceptsAll, start == nil else { return nil }
         if case .linked(let links) = plan.path {
@@ -190,13 +191,13 @@ package final class Executor {
 
     // MARK: Candidates
 
-    /// The candidates that pass the residual filter.
+    /// Calls `body` with the candidates that pass the residual filter, until it returns false.
     private func matching(needsRows: Bool, _ body: (RowID, RowReader?) throws -> Bool) throws {
         guard needsRows || isList || !filter.acceptsAll || start != nil else {
             return try candidates(plan.path) { rowID, _ in try body(rowID, nil) }
         }
         if let covered { return try matching(covered, body) }
-        // Never more rows are looked up together than must be looked at in any case.
+        // Rows are looked up together only as far as they must be read in any case.
         needed = plan.sort.isEmpty ? plan.budget.map { $0 - skipped } ?? .max : .max
         if let fallback = plan.fallback { return try matching(fallback, body) }
         if try candidateRows(plan.path, { try take($0, $1, body) }) { return }
@@ -215,7 +216,7 @@ package final class Executor {
         _ = try waiting.finish(in: store) { try take($0, $1, body) }
     }
 
-    /// Calls `body` with the matching rows of a walk that may be given up, and then with those of the scan that
+    /// Calls `body` with the matching rows of a walk that may be abandoned, and then with those of the scan that
     /// replaces it.
     private func matching(_ fallback: ScanFallback, _ body: (RowID, RowReader?) throws -> Bool) throws {
         let order = try RowOrder(fallback.sort, type: store.type, core: store.core)
@@ -247,7 +248,7 @@ package final class Executor {
         try scan(fallback, order, behind: start?.place ?? (fallback.ignoresTies ? nil : place), body)
     }
 
-    /// Calls `body` with the rows that a walk that was given up has left, in the order of the query.
+    /// Calls `body` with the rows that follow those of an abandoned walk, in the order of the query.
     private func scan(
         _ fallback: ScanFallback, _ order: RowOrder, behind place: RowOrder.Place?,
         _ body: (RowID, RowReader?) throws -> Bool
@@ -267,14 +268,14 @@ package final class Executor {
         try best.finish(in: store, body)
     }
 
-    /// Calls `body` with the rows that pass, made of the index's entries.
+    /// Calls `body` with the rows that pass the residual filter, made of the index's entries.
     private func matching(_ covered: CoveredRow, _ body: (RowID, RowReader?) throws -> Bool) throws {
         func take(_ rowID: RowID, _ key: Bytes?) throws -> Bool {
             if let key, let row = try covered.row(of: key) { return try self.take(rowID, row, body) }
             return try self.take(rowID, try store.row(rowID), body)
         }
         guard case .index(let match, nil) = plan.path else { return try candidates(plan.path, take) }
-        // In any order, which is that of the entries.
+        // Any order is right, so this is that of the entries.
         if match.wanted != nil {
             return try match.forEachEntry(in: store) { rowID, key in try take(rowID, key) }
         }
@@ -287,7 +288,7 @@ package final class Executor {
         }
     }
 
-    /// Hands on a candidate that passes the filter; false if that is enough.
+    /// Calls `body` with a candidate if it passes the filter. Returns false if no more are wanted.
     @inline(__always)
     private func take(
         _ rowID: RowID, _ row: RowReader?, _ body: (RowID, RowReader?) throws -> Bool
@@ -301,14 +302,14 @@ package final class Executor {
         tally?.passed += 1
         if let start {
             guard try start.order.isBehind(start.place, try start.order.place(rowID, row)) else { return true }
-            // All others follow it.
+            // All later rows follow it.
             self.start = nil
         }
         needed -= 1
         return try body(rowID, row)
     }
 
-    /// Calls `body` with the rows of a path that comes by the rows themselves. Returns false if the path doesn't.
+    /// Calls `body` with the candidates of a path that reads rows directly. Returns false for any other path.
     private func candidateRows(_ path: AccessPath, _ body: (RowID, RowReader) throws -> Bool) throws -> Bool {
         switch path {
         case .rowScan: try store.forEachRow(skipping: skipped, body)
@@ -333,7 +334,8 @@ package final class Executor {
         return true
     }
 
-    /// The row ids, and the keys of entries where these tell the row's.
+    /// Calls `body` with the row ids of a path's candidates, and with the entries' keys if the path has them, until it
+    /// returns false.
     private dynamic func candidates(_ path: AccessPath, _ body: (RowID, Bytes?) throws -> Bool) throws {
         switch path {
         case .nothing: return
@@ -388,7 +390,7 @@ package final class Executor {
         switch path {
         case .index(let match, _):
             var found: [UInt64] = []
-            // Within reason: a count may be damaged.
+            // Bounded, because a count may be damaged.
             found.reserveCapacity(min(match.count, 1 << 16))
             try match.forEachEntry(in: store) { rowID, _ in
                 found.append(rowID.rawValue)
@@ -442,7 +444,7 @@ package final class Executor {
         }
     }
 
-    /// The rows of a path, to restrict a search to.
+    /// The rows of a path to which a search is restricted.
     private func selection(_ path: AccessPath) throws -> RowSelection {
         guard case .index(let match, _) = path, RowSelectionCache.keeps(match) else {
             return RowSelection(try rowIDs(path))
@@ -488,7 +490,7 @@ package final class Executor {
         for rowID in best.finish().dropFirst(plan.offset) where try !body(rowID, nil, nil) { return }
     }
 
-    /// Returns the scores for a sort by something else and then by score.
+    /// The scores, for a sort whose first term isn't the score.
     private func scores() throws -> [RowID: Double] {
         guard let (index, match) = plan.scores else { return [:] }
         var filter = TextFilter.all

@@ -1,49 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scans ranges of an index from run to run. A run is a number of entries that are equal in their leading components.
 // Short runs are walked through. The length of a long run comes from the counted tree, and the cursor moves past it. So
-// the cost grows with the number of different values, and never exceeds that of reading all entries. (Known as a loose
-// index scan, or skip scan.) Queries that need only values and their counts are answered in this way.
+// the cost grows with the number of different values, and never exceeds that of reading all entries. This is known as a
+// loose index scan, or skip scan. It answers queries that need only values and their counts.
 
 import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
 
-/// Rows that are equal in all that is read of them.
+/// Rows that are equal in all columns that are read.
 package struct EqualRows {
     /// Number of rows.
     package let count: Int
-    /// Whether there are no others that are equal to them.
+    /// Whether no other rows are equal to them.
     package let isAll: Bool
 
     package static var one: EqualRows { EqualRows(count: 1, isAll: false) }
 }
 
-/// Ranges of an index whose leading components are all that is read of its rows.
+/// Ranges of an index whose leading components hold all columns that are read.
 package struct GroupScan {
     let index: EntityIndex
     let ranges: [EntryRange]
-    /// Components that are equal within a run.
+    /// Number of leading components that are equal within a run.
     let leading: Int
-    /// Number of the leading components that tell runs apart: the fewer, the longer the runs are.
+    /// Number of leading components that distinguish runs: the fewer there are, the longer the runs.
     let width: Int
-    /// The components of these that rows are made of, and where they begin in a key.
+    /// The leading components that rows are made of.
     private let read: Range<Int>
+    /// The offset at which these components begin in a key.
     private let offset: Int
     /// Whether a run contains all rows with its values: its components are exactly the requested ones.
     let isExact: Bool
     /// Whether a run may extend past the end of its range.
     private let isCut: Bool
     private let covering: Covering
-    /// The conditions that are left to be tested on a row of each run.
+    /// The conditions that are tested on a row of each run.
     private let residual: Filter
     private let store: EntityStore
 
-    /// Number of entries of a run to walk through before the rest is counted. Walking through that many costs about as
-    /// much as counting and moving past them.
+    /// Number of entries of a run that are read before the rest is counted. Reading that many costs about as much as
+    /// counting and skipping them.
     private static let walked = 16
 
     /// - Parameters:
-    ///   - match: its ranges hold everything the query asks for, except for `residual`.
+    ///   - match: its ranges hold exactly the query's rows, apart from `residual`.
     ///   - needs: the columns that are read.
     /// - Returns: nil if the index doesn't hold all of these columns.
     init?(_ match: IndexMatch, _ needs: RowNeeds, leaving residual: Filter = .all, _ store: EntityStore) {
@@ -72,7 +73,7 @@ package struct GroupScan {
         width = leading - match.fixed
         isCut = leading <= match.fixed
         isExact = asked.count == width && (!isCut || ranges.count == 1)
-        // Texts that aren't requested only tell runs apart.
+        // Texts that aren't requested only distinguish runs.
         let isWritten = needs.wantsTextOfOne && CoveredRow.hasText(needs.columns, store.type)
         covering = all.wantsExactText || isWritten ? .exactValues : .values
         self.residual = residual
@@ -121,7 +122,7 @@ package struct GroupScan {
                 if let size { equal.begin(Bytes(rebasing: entry.key[..<size])) }
                 var count = 1
                 isValid = try cursor.next()
-                // An entry whose key doesn't tell these components is a run of its own.
+                // An entry whose key doesn't hold these components is a run of its own.
                 if size != nil {
                     while isValid, count < Self.walked, let next = try cursor.entry(), equal.takes(next.key),
                         !isCut || end.isEmpty || next.key.order(end) < 0
@@ -131,7 +132,7 @@ package struct GroupScan {
                     }
                     if isValid, count == Self.walked { (count, isValid) = try skip(equal.bytes, range, &cursor) }
                 }
-                // Keys that don't tell the components may repeat and come out of order, so the limit doesn't apply.
+                // Runs of such entries may repeat and be out of order, so the limit doesn't apply.
                 if size == nil { left = .max } else if left != .max { left -= 1 }
                 if try acceptsAll || filter.accepts(rowID, row) {
                     try body(row, EqualRows(count: count, isAll: isExact && size != nil))
@@ -150,7 +151,7 @@ package struct GroupScan {
         var key: Bytes { Bytes(start: memory.baseAddress, count: size) }
         var bytes: [UInt8] { Array(key) }
 
-        /// `key` is never longer than a key may be.
+        /// - Parameter key: shorter than a cut key.
         @inline(__always)
         mutating func begin(_ key: Bytes) {
             if let target = memory.baseAddress, let source = key.baseAddress { target.copyShort(source, key.count) }
@@ -177,7 +178,7 @@ package struct GroupScan {
     }
 
     /// Calls `body` with the first row of each group. Returns false if a key is so long that the index alone doesn't
-    /// tell groups apart: then the earlier calls don't count.
+    /// distinguish groups; the calls made so far are invalid then.
     package func forEachFirst(_ body: (RowID) throws -> Void) throws -> Bool {
         for range in ranges {
             var cursor = try store.transaction.cursor(index.tree)
@@ -200,7 +201,7 @@ package struct GroupScan {
         return true
     }
 
-    /// Whether runs come in the ascending order of just these columns.
+    /// Whether runs come in ascending order of exactly these columns.
     func isAscending(_ columns: [Int]) -> Bool {
         isExact && ranges.count == 1 && index.columns[..<leading].suffix(columns.count).elementsEqual(columns)
             && index.components[..<leading].suffix(columns.count).allSatisfy { !$0.descending }
@@ -209,8 +210,8 @@ package struct GroupScan {
 
 extension EntityStore {
     /// Calls `body` with rows that stand for all of the query's rows, each with the number of rows that are equal to it
-    /// in the columns that the query needs. They may lack other columns. Rows come one by one in the query's order,
-    /// unless an index gives several at once and the order doesn't matter. The query is planned once.
+    /// in the columns that the query needs. The rows may lack other columns. Rows come one by one in the query's order,
+    /// unless the order doesn't matter and an index gives several at once. The query is planned once.
     /// - Parameters:
     ///   - limit: maximum number of groups, which must be the first in ascending order of `columns`. `body` may get
     ///     more.

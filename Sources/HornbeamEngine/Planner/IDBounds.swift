@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bounds that a conjunction sets for an integer id. They are bounds of row ids too, for such an id is its own row
-// id.
+// The bounds that a conjunction sets for an integer id. They are bounds of row ids, too, because such an id is its own
+// row id.
 
-/// Row ids from the lower bound up to, and without, the upper one.
+/// Bounds of row ids. The lower bound is included, the upper one is not.
 struct IDBounds {
     private(set) var range = 0..<RowID.firstAssigned.rawValue
     /// The conjuncts that the bounds answer completely.
     private(set) var answered = ConjunctSet()
 
-    /// Finds the bounds in the conjuncts. Returns nil if the ids are no integers, or no conjunct bounds them.
+    /// Finds the bounds in the conjuncts. Returns nil if the ids aren't integers, or no conjunct bounds them.
     init?(_ conjuncts: [Filter], _ type: EntityType) throws {
         for (position, conjunct) in conjuncts.enumerated() {
             guard case .compare(0, let comparison, let value) = conjunct else { continue }

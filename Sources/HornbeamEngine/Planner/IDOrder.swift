@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders by id, for which no index is declared: integers that are their own row ids order the rows themselves, and all
-// other ids are keys of the tree of ids, which leads from each to its row as a unique index does. So the entities of
-// any type come by their ids in three parts at most: ids below zero, rows, ids from 2^40 on.
+// Orders by id need no declared index. Integers that are their own row ids order the rows themselves. All other ids are
+// keys of the tree of ids, which leads from each id to its row as a unique index does. So the entities of a type have
+// at most three parts in the order of ids: ids below zero, rows, ids from 2^40 on.
 
 import HornbeamKeys
 import HornbeamPages
@@ -9,18 +9,18 @@ import HornbeamTree
 
 /// The meaning of an order by id for a query.
 struct IDOrder {
-    /// Whether the query is sorted by id, perhaps after other terms, and rows are stored in that order.
+    /// Whether the query is sorted by id, maybe after other terms, and rows are stored in the order of ids.
     let isThatOfRows: Bool
     /// Whether the id alone is the order.
     let isAll: Bool
-    /// Number of terms of the sort that count.
+    /// Number of terms of the sort that matter.
     let terms: Int
 
     /// The order by id of a query without a sort.
     static let none = IDOrder(isThatOfRows: false, isAll: false, terms: 0)
 
-    /// Terms after the id don't count, since no two entities share an id. Neither does an ascending id where rows are
-    /// stored in its order, since ties come by row ids.
+    /// The order by id of a query. Terms after the id don't matter, because no two entities share an id. An ascending
+    /// id doesn't matter either if rows are stored in its order, because ties are ordered by row ids.
     static func of(
         _ sort: [SortTerm], _ conjuncts: [Filter], _ position: PlannedPosition?, _ store: EntityStore
     ) throws -> IDOrder {
@@ -29,7 +29,7 @@ struct IDOrder {
         }
         let isThatOfRows = try store.rowsLieByID
         var counts = !isThatOfRows || sort[place].descending
-        // If an id is no row id, the rows don't tell its position. A list has another order if it is not sorted.
+        // If an id isn't a row id, its position isn't known from rows. An unsorted list has another order.
         if let position, position.rowID == nil { counts = true }
         if place == 0, conjuncts.contains(where: \.hasOwnOrder) { counts = true }
         return IDOrder(isThatOfRows: isThatOfRows, isAll: place == 0 && counts, terms: counts ? place + 1 : place)
@@ -38,7 +38,7 @@ struct IDOrder {
 
 /// Entities whose ids are in a range.
 package struct IDRange {
-    /// One of the parts that come one after the other.
+    /// A part of the range.
     enum Part {
         /// A range of integer ids that are row ids.
         case rows(EntryRange)
@@ -52,9 +52,9 @@ package struct IDRange {
         }
     }
 
-    /// Ascending; none is empty.
+    /// The parts, ascending; none is empty.
     let parts: [Part]
-    /// Whether each id is that of a row.
+    /// Whether each id has a stored row.
     let isWhole: Bool
 
     var count: Int { parts.reduce(0) { $0 > .max - $1.range.count ? .max : $0 + $1.range.count } }
@@ -69,12 +69,12 @@ package struct IDRange {
 /// The bounds that conditions set for ids, as a range of their keys.
 private struct IDKeyBounds {
     private(set) var from: [UInt8] = []
-    /// Without it; empty is an open end.
+    /// The excluded upper bound; empty for an open end.
     private(set) var to: [UInt8] = []
-    /// The conditions that say nothing else.
+    /// The conditions that the range answers completely.
     private(set) var answered = ConjunctSet()
     private(set) var isNarrowed = false
-    /// Comparisons that the range is of.
+    /// The comparisons that set the range.
     private(set) var comparisons: [Filter] = []
 
     init(_ conjuncts: [Filter], _ type: EntityType) throws {
@@ -94,15 +94,15 @@ private struct IDKeyBounds {
         }
     }
 
-    /// Whether the range says all of the comparison.
+    /// Narrows the range by a comparison. Returns whether the range answers it completely.
     mutating func narrow(_ comparison: Comparison, _ value: Value, _ type: EntityType) throws -> Bool {
         let literal = try RowFilter.literal(value, 0, type)
         if comparison == .notEqual || literal == .null { return false }
         var key = KeyWriter(capacity: 24)
         try KeyCoding.append(literal, as: type.idType, to: &key)
-        // A longer one is no id's.
+        // No id has a longer key.
         guard key.bytes.count <= EntityStore.maximumIDSize else { return false }
-        // No key is a prefix of another one: the next bound after a key is the key and a zero.
+        // No key is a prefix of another one, so the bound after a key is the key and a zero.
         let next = key.bytes + [0]
         switch comparison {
         case .greater: raise(next)
@@ -128,7 +128,7 @@ private struct IDKeyBounds {
 }
 
 extension Planner {
-    /// The entities that the conditions on ids leave, in the order of ids. Nothing is sorted in memory.
+    /// The entities that conditions on ids leave, in the order of ids, without a sort in memory.
     func orderByID() throws -> Candidate? {
         let isReversed = sort[0].descending
         var bounds = try IDKeyBounds(conjuncts, type)
@@ -144,7 +144,7 @@ extension Planner {
             isBehind: isBehind)
     }
 
-    /// The rows of a range of ids that are no integers, in the order of the rows.
+    /// The rows of a range of ids that aren't integers, in the order of rows.
     func idKeys() throws -> Candidate? {
         guard let (range, answered) = try idKeys(of: conjuncts) else { return nil }
         return Candidate(
@@ -152,8 +152,8 @@ extension Planner {
             cost: cost(range.count, answered, isOrdered: false, row: Price.row))
     }
 
-    /// Returns the range that conditions leave of ids that are no integers, and the conditions that it answers. Returns
-    /// nil if no condition restricts such ids.
+    /// The range that conditions leave of ids that aren't integers, and the conditions that it answers. Returns nil if
+    /// no condition restricts such ids.
     func idKeys(of conditions: [Filter]) throws -> (range: IDRange, answered: ConjunctSet)? {
         guard !type.hasIntegralIDs else { return nil }
         let bounds = try IDKeyBounds(conditions, type)
@@ -178,7 +178,7 @@ extension Planner {
             let numbers = try IDBounds(bounds.comparisons, type)?.range ?? 0..<RowID.firstAssigned.rawValue
             let rows = try counted(numbers.lowerBound, numbers.upperBound)
             if rows.count > 0 { parts.append(.rows(rows)) }
-            // Small types have none.
+            // Small integer types have no such ids.
             if !isInRows, let first = Value.uint(RowID.firstAssigned.rawValue).converted(to: type.idType) {
                 try add(from: try store.idKey(first), to: [])
             }
@@ -213,7 +213,8 @@ extension EntityStore {
         get throws { try type.hasIntegralIDs && transaction.count(type.ids) == 0 }
     }
 
-    /// The rows of ids in their order, if they come by rows alone; false if they don't.
+    /// Calls `body` with the rows of a range in the order of ids, until it returns false. Returns false, without a
+    /// call, if the range has parts that aren't rows.
     func forEachRow(
         in range: IDRange, isReversed: Bool, skipping skipped: Int, _ body: (RowID, RowReader) throws -> Bool
     ) throws -> Bool {
@@ -234,7 +235,8 @@ extension EntityStore {
         return true
     }
 
-    /// The row ids of ids in their order, also those of entities that aren't stored.
+    /// Calls `body` with the row ids of a range in the order of ids, until it returns false. They include entities that
+    /// aren't stored.
     func forEachRowID(
         in range: IDRange, isReversed: Bool, skipping skipped: Int, _ body: (RowID) throws -> Bool
     ) throws {
@@ -279,7 +281,7 @@ extension EntityStore {
         }
     }
 
-    /// The entries of a range of a tree, until `body` returns false. Those skipped are not read.
+    /// Calls `body` with the entries of a range of a tree, until it returns false. Skipped entries aren't read.
     private func forEachEntry(
         of tree: TreeID, _ range: EntryRange, isReversed: Bool, skipping skipped: Int,
         _ body: (_ key: Bytes, _ value: Bytes) throws -> Bool
@@ -334,7 +336,7 @@ extension Filter {
 }
 
 extension StringTest {
-    /// Whether it is a prefix of one text that a range of keys may hold.
+    /// Whether it tests one column for a prefix by exact characters, which a range of keys can answer.
     fileprivate var isPlainPrefix: Bool {
         kind == .hasPrefix && !isNegated && isCaseSensitive && isDiacriticSensitive && columns.count == 1
     }

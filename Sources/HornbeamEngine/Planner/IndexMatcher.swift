@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matches an index with a conjunction: any leftmost prefix of equalities, then a list of values or one range. The
-// ranges found hold every entry that the answered conjuncts accept and no other. Bounds too long for a key widen them,
-// and then the conjunct must still be tested on the row.
+// ranges hold exactly the entries that the answered conjuncts accept. A bound that is too long for a key widens a
+// range, and then the conjunct must still be tested on the row.
 
 import HornbeamKeys
 import HornbeamPages
@@ -20,7 +20,7 @@ struct IndexMatcher {
         return try (narrowing(index) ?? whole(index)).answering(implied)
     }
 
-    /// All entries.
+    /// A match with all entries.
     func whole(_ index: EntityIndex) throws -> IndexMatch {
         let count = Int(entries: try transaction.count(index.tree))
         return IndexMatch(index, EntryRange(from: [], to: [], count: count), answered: ConjunctSet(), fixed: 0)
@@ -28,7 +28,8 @@ struct IndexMatcher {
 
     private func narrowing(_ index: EntityIndex) throws -> IndexMatch? {
         if index.computed.isEmpty { return try columns(index) }
-        // Conjuncts on computed components are restated as conjuncts on columns, so that both are matched alike.
+        // Conjuncts on computed components are rewritten as conjuncts on columns, so that both are matched in the same
+        // way.
         let stated = conjuncts.map { index.stated($0) }
         return try IndexMatcher(type: type, transaction: transaction, conjuncts: stated).columns(index)
     }
@@ -63,7 +64,7 @@ struct IndexMatcher {
     }
 
     /// Matches an index by hashes, if the whole key is given. Two keys may share a hash, so no conjunct is answered:
-    /// the rows are looked at.
+    /// they are tested on the rows.
     private func hashed(_ index: EntityIndex) throws -> IndexMatch? {
         if let only = index.components.first, index.components.count == 1 {
             for case .within(only.column, let values) in conjuncts {
@@ -97,7 +98,7 @@ struct IndexMatcher {
         return EntryRange(from: from, to: to, count: Int(entries: count))
     }
 
-    /// The key of `prefix` and one component more.
+    /// The key `prefix` with one more component.
     private func encoded(
         _ prefix: [UInt8], _ value: Value, _ component: EntityIndex.Component
     ) throws -> [UInt8] {
@@ -128,7 +129,7 @@ struct IndexMatcher {
 
     // MARK: Lists
 
-    /// Number of values whose entries are counted. In longer lists as many values are counted, as a sample.
+    /// Maximum number of values whose entries are counted. In longer lists this many values are counted as a sample.
     private static let countedValues = 64
 
     private func list(
@@ -137,7 +138,7 @@ struct IndexMatcher {
     ) throws -> IndexMatch? {
         for (position, conjunct) in conjuncts.enumerated() {
             guard case .within(component.column, let values) = conjunct else { continue }
-            // An entry that begins with a key that was cut need not have the wanted value.
+            // An entry may begin with the kept part of a cut key and have another value.
             let isWhole = try values.allSatisfy { try isKeptWhole($0, prefix, component) }
             let answered = isWhole ? answered.inserting(position) : answered
             if values.count > Self.countedValues {
@@ -157,13 +158,13 @@ struct IndexMatcher {
     private func isKeptWhole(_ value: Value, _ prefix: [UInt8], _ component: EntityIndex.Component) throws -> Bool {
         if prefix.count <= IndexKeyBytes.keptSize / 2 {
             if component.type.fixedWidth != nil { return true }
-            // A byte of text takes three bytes of a key at most.
+            // A byte of text takes at most three bytes of a key.
             if component.column >= 0, case .string(let text) = value, text.utf8.count <= 100 { return true }
         }
         return try encoded(prefix, literal(value, component), component).count <= IndexKeyBytes.keptSize
     }
 
-    /// The beginning of the entries with a value.
+    /// The bytes with which the entries of a value begin.
     private func start(
         of value: Value, _ prefix: [UInt8], _ component: EntityIndex.Component, in index: EntityIndex
     ) throws -> [UInt8] {
@@ -172,7 +173,7 @@ struct IndexMatcher {
         return key.count <= IndexKeyBytes.keptSize ? key : Array(key.prefix(IndexKeyBytes.keptSize))
     }
 
-    /// A range for each beginning.
+    /// A match with a range for each of `starts`.
     private func ranges(
         _ index: EntityIndex, _ starts: Set<[UInt8]>, _ answered: ConjunctSet, _ fixed: Int
     ) throws -> IndexMatch {
@@ -181,7 +182,7 @@ struct IndexMatcher {
             index, try ascending.map { try counted(index, startingWith: $0) }, answered: answered, fixed: fixed)
     }
 
-    /// The values of a long list, with about how many entries they have.
+    /// A match with the values of a long list and the estimated number of their entries.
     private func estimated(
         _ index: EntityIndex, _ wanted: WantedValues, _ answered: ConjunctSet, _ fixed: Int
     ) throws -> IndexMatch {
@@ -210,7 +211,7 @@ struct IndexMatcher {
 
     // MARK: Ranges
 
-    /// Bounds of keys; nil is that of all values of the component but null.
+    /// Bounds of keys. Nil is the bound of all values of the component except null.
     private struct Bounds {
         var from: [UInt8]?
         var to: [UInt8]?
@@ -261,9 +262,9 @@ struct IndexMatcher {
             }
         }
         guard isNarrowed else { return nil }
-        // Everything but null: the marker of a present value, inverted for a descending component. A prefix that is as
-        // long as the kept part of a long key may be followed by that key's hash instead of a marker: then the range is
-        // everything.
+        // The default bounds exclude null: they are those of the marker of a present value, which is inverted for a
+        // descending component. A prefix that is as long as the kept part of a cut key may be followed by that key's
+        // hash instead of a marker: then the range has all entries with the prefix.
         let isCut = prefix.count >= IndexKeyBytes.keptSize
         let marker: UInt8 = component.descending ? 0xFE : 1
         let from = bounds.from ?? (isCut ? prefix : prefix + [marker])
@@ -278,8 +279,9 @@ struct IndexMatcher {
             && component.type == .string
     }
 
-    /// `bytes` is the key of the literal, inverted already if descending; or its beginning, if the whole is too long:
-    /// then both bounds include all that begins so.
+    /// Narrows the bounds by a comparison with a literal.
+    /// - Parameter bytes: the literal's key, inverted if it is descending. If the key is too long, this is its kept
+    ///   part, and both bounds include all keys that begin with it.
     private func narrow(
         _ bounds: inout Bounds, _ comparison: Comparison, _ bytes: [UInt8], _ descending: Bool, isWhole: Bool
     ) {
@@ -302,7 +304,7 @@ struct IndexMatcher {
 }
 
 extension Filter {
-    /// Whether it says something of one column that an index over it may answer.
+    /// Whether it is a condition on this column alone that an index over it may answer.
     fileprivate func mentions(_ column: Int) -> Bool {
         switch self {
         case .compare(column, _, _), .isNull(column), .within(column, _): true
@@ -325,7 +327,7 @@ extension EntityIndex {
         }
     }
 
-    /// A comparison of one of the computed components as if that were a column; anything else as it is.
+    /// Rewrites a comparison of a computed component as one of a column. Returns other conditions unchanged.
     func stated(_ conjunct: Filter) -> Filter {
         guard case .computed(let test) = conjunct,
             let place = computed.firstIndex(where: { $0.subject == test.subject })

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks one range of an index, either way. In order means: by the whole keys of the rows, and where these are equal by
-// ascending row ids, also when walking backwards. Keys too long for the tree are cut (see IndexEntries.swift), so
-// entries that share all that is kept are put in order by their rows.
+// Walks one range of an index, forwards or backwards, in the order of the rows' whole keys. Rows with equal keys have
+// ascending row ids in both directions. Keys that are too long for the tree are cut (see IndexEntries.swift), so
+// entries that share the kept part are sorted by the keys of their rows.
 
 import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
 
-/// Calls its bodies with the row of each entry and the entry's key, which begins with that of the row; nil where the
-/// entry's doesn't tell it.
+/// A scan of a range. It calls its bodies with each entry's row id and key, which begins with the row's key. The key is
+/// nil if it is cut.
 struct IndexScan {
     let index: EntityIndex
     let range: EntryRange
@@ -26,7 +26,8 @@ struct IndexScan {
         store.corrupt("index \(index.description.name)", "an entry names no row")
     }
 
-    /// All entries in the order of the tree, which is that of the keys except for cut keys.
+    /// Calls `body` with all entries in the order of the tree, which is that of the keys except for cut keys, until it
+    /// returns false.
     func entries(_ body: (RowID, Bytes?) throws -> Bool) throws {
         let isUnique = index.isUnique
         var cursor = try transaction.cursor(index.tree)
@@ -55,7 +56,7 @@ struct IndexScan {
         defer { numbers.deallocate() }
         var cursor = try transaction.cursor(index.tree)
         var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
-        // The number comes from the tree, so only the last key and the one after it are compared.
+        // The tree has given the number of entries, so only the last key and the one after it are compared.
         var left = range.count
         while isValid, left > 0 {
             let capacity = min(left, Self.entriesOfRead)
@@ -78,7 +79,7 @@ struct IndexScan {
         store.corrupt("index \(index.description.name)", "it has not as many entries as it counts")
     }
 
-    /// - Parameter skipped: entries to pass over, without reading them.
+    /// - Parameter skipped: number of entries to skip, without reading them.
     func forward(skipping skipped: Int = 0, _ body: (RowID, Bytes?) throws -> Bool) throws {
         guard skipped == 0 else {
             let rest = try rest(skipping: skipped, isReversed: false) { isLong($0) ? IndexKeyBytes.keptSize : nil }
@@ -88,7 +89,7 @@ struct IndexScan {
         try forward(passing: 0, body)
     }
 
-    /// - Parameter passed: how many of the first group of cut keys are left out.
+    /// - Parameter passed: number of entries of the first group of cut keys to skip.
     private func forward(passing passed: Int, _ body: (RowID, Bytes?) throws -> Bool) throws {
         var passed = passed
         var cursor = try transaction.cursor(index.tree)
@@ -100,7 +101,7 @@ struct IndexScan {
                     let kept = Array(entry.key.prefix(IndexKeyBytes.keptSize))
                     guard try longGroup(kept, descending: false, passing: passed, body) else { return }
                     passed = 0
-                    // A key of the group's bytes and nothing but 0xFF would be longer than any key can be.
+                    // This key is after all of the group: 32 more bytes of 0xFF make it longer than any key.
                     let beyond = kept + [UInt8](repeating: 0xFF, count: 32)
                     isValid = try cursor.seek(beyond)
                     continue
@@ -114,14 +115,15 @@ struct IndexScan {
         }
     }
 
-    /// Entries of one key are stored by ascending row ids. So they are collected on the way back and passed on in
-    /// reverse. If they are many, they are read forwards from the first one instead.
-    /// - Parameter last: entries of its key are passed on only if they come after it.
+    /// Calls `body` with the entries in reverse order of keys, until it returns false. Entries of one key are stored by
+    /// ascending row ids, so they are collected on the way back and reversed. If they are many, they are read forwards
+    /// from the first one instead.
+    /// - Parameter last: entries with its key are skipped unless they are after it.
     func backward(behind last: IndexPlace, _ body: (RowID, Bytes?) throws -> Bool) throws {
         try backward(passing: 0, behind: last, body)
     }
 
-    /// - Parameter skipped: entries to pass over, without reading them.
+    /// - Parameter skipped: number of entries to skip, without reading them.
     func backward(skipping skipped: Int = 0, _ body: (RowID, Bytes?) throws -> Bool) throws {
         guard skipped > 0 else { return try backward(passing: 0, behind: nil, body) }
         let rest = try rest(skipping: skipped, isReversed: true) { key in
@@ -131,7 +133,7 @@ struct IndexScan {
         if rest.group.count >= IndexKeyBytes.keptSize || rest.skipped == 0 {
             return try rest.scan.backward(passing: rest.skipped, behind: nil, body)
         }
-        // The entries of one key come in stored order: the rest of them is after the last one to be left out.
+        // The entries of one key have stored order, so the wanted ones are after the last skipped one.
         var cursor = try transaction.cursor(index.tree)
         guard try cursor.seek(index: rest.first + UInt64(rest.skipped - 1)),
             let rowID = index.rowID(key: cursor.key, value: cursor.value)
@@ -191,15 +193,15 @@ struct IndexScan {
         _ = try finish(&run, behind: last, body)
     }
 
-    /// Entries of one key that were met on the way back.
+    /// Entries of one key that were read on the way back.
     private struct Run: ~Copyable {
         /// Maximum number of collected entries.
         static let bound = 64
         private let memory: UnsafeMutableRawBufferPointer
-        /// Size of the key, 0 if there is none, for a key has a byte at least.
+        /// Size of the key; 0 if there is none, because a key has at least one byte.
         private var size = 0
         private(set) var first = RowID(rawValue: 0)
-        /// The rows before the first that was met, descending. Nearly always none.
+        /// The rows that were read after the first one, which descend. There is nearly always none.
         var others: [RowID] = []
 
         init(_ memory: UnsafeMutableRawBufferPointer) {
@@ -229,7 +231,7 @@ struct IndexScan {
         }
     }
 
-    /// Hands on the entries of one key and forgets them. False if `body` ended it.
+    /// Calls `body` with the entries of one key and forgets them. Returns false if `body` did.
     @inline(__always)
     private func finish(
         _ run: inout Run, behind last: IndexPlace?, _ body: (RowID, Bytes?) throws -> Bool
@@ -252,7 +254,7 @@ struct IndexScan {
         return true
     }
 
-    /// Moves to the last entry before all that begin with `key`.
+    /// Moves to the last entry before `key`. Returns false if there is none.
     func before(_ key: [UInt8], _ cursor: inout Cursor) throws -> Bool {
         try cursor.seek(key) ? try cursor.previous() : try cursor.last()
     }
@@ -261,7 +263,8 @@ struct IndexScan {
         entry.count == key.count + 8 && entry.starts(with: key)
     }
 
-    /// All entries of one key, or those after one row, in the order of the row ids. Returns false if `body` ended it.
+    /// Calls `body` with all entries of one key, or those after one row, in the order of row ids. Returns false if
+    /// `body` did.
     private func group(_ key: [UInt8], behind last: RowID?, _ body: (RowID, Bytes?) throws -> Bool) throws -> Bool {
         var cursor = try transaction.cursor(index.tree)
         var isValid = try cursor.seek(last.flatMap(\.next).map { key + $0.key } ?? key)
@@ -275,8 +278,8 @@ struct IndexScan {
 
     // MARK: Passing over entries
 
-    /// The rest of a scan after some entries: the scan from the group of the first wanted entry on, and the number of
-    /// entries of this group to leave out.
+    /// The rest of a scan after skipped entries: the scan from the group of the first wanted entry on, and the number
+    /// of entries of this group to skip.
     struct Rest {
         let scan: IndexScan
         /// The bytes with which the group's keys begin.
@@ -288,8 +291,8 @@ struct IndexScan {
 
     /// Finds the rest by counted trees, without reading the skipped entries. Returns nil if there are no more than
     /// `skipped` entries.
-    /// - Parameter size: the size of the leading part of an entry's key that makes its group. The entries of a group
-    ///   don't come in stored order, or not all in the same direction. Nil if the entry has no such part.
+    /// - Parameter size: gives the size of the leading part of an entry's key that makes its group; nil if the entry
+    ///   belongs to no group. The entries of a group aren't read in stored order, or not all in the same direction.
     func rest(skipping skipped: Int, isReversed: Bool, group size: (Bytes) -> Int?) throws -> Rest? {
         let all = try transaction.count(index.tree)
         let begin = range.from.isEmpty ? 0 : try transaction.count(index.tree, from: [], to: range.from)
@@ -312,7 +315,7 @@ struct IndexScan {
         }
         let group = Array(key.prefix(groupSize))
         let next = KeyWriter.successor(ofPrefix: group) ?? []
-        // Ranges end between groups.
+        // Ranges begin and end between groups.
         let first = max(begin, try transaction.count(index.tree, from: [], to: group))
         let behind = next.isEmpty ? end : min(end, try transaction.count(index.tree, from: [], to: next))
         guard first <= place, place < behind else { throw miscounted() }
@@ -331,16 +334,16 @@ struct IndexScan {
 
     // MARK: Long keys
 
-    /// Whether the entry's bytes may not tell its whole order.
+    /// Whether the entry's key may be cut, so that it doesn't give the order.
     func isLong(_ entry: Bytes) -> Bool {
         entry.count >= IndexKeyBytes.keptSize && (index.keySize(entry) ?? 0) >= IndexKeyBytes.keptSize
     }
 
-    /// All entries that begin with `kept`, in the order of their rows' keys. Ranges never end within such a group:
-    /// their bounds are no longer than the kept part. Returns false if `body` ended it.
+    /// Calls `body` with all entries that begin with `kept`, in the order of their rows' keys. Ranges never end within
+    /// such a group: their bounds are no longer than the kept part. Returns false if `body` did.
     /// - Parameters:
-    ///   - passed: number of entries to leave out at the beginning.
-    ///   - rowsDescend: whether the entries of one key come by descending row ids.
+    ///   - passed: number of entries to skip.
+    ///   - rowsDescend: whether entries of one key have descending row ids.
     func longGroup(
         _ kept: [UInt8], descending: Bool, passing passed: Int, rowsDescend: Bool = false,
         _ body: (RowID, Bytes?) throws -> Bool

@@ -14,7 +14,7 @@ package struct IndexSearch {
         self.match = match
     }
 
-    /// About how many it finds, at most.
+    /// Estimated upper bound of the number of rows found.
     func estimate() throws -> Int {
         let index = searcher.index
         return Int(entries: try estimate(match.query.resolved(index.analyzer, hasPositions: index.storesPositions)))
@@ -65,7 +65,7 @@ package struct IndexSearch {
         try searcher.documentFrequency(of: String(decoding: token, as: UTF8.self))
     }
 
-    /// Returns the frequency of the terms that begin so. If there are many of them, it is a guess.
+    /// The sum of the frequencies of all terms with a prefix. If there are many terms, it is a guess.
     private func frequency(ofPrefix prefix: [UInt8]) throws -> UInt64 {
         var (sum, terms): (UInt64, Int) = (0, 0)
         try searcher.forEachTerm(from: prefix) { term, documents, _ in
@@ -78,7 +78,7 @@ package struct IndexSearch {
         return terms < Self.countedTerms ? min(sum, all) : max(min(sum, all), all / 8)
     }
 
-    /// Terms of a prefix that are looked up for an estimate.
+    /// Maximum number of a prefix's terms that are looked up for an estimate.
     private static let countedTerms = 64
 
     private var weights: [Double]? { match.weights.isEmpty ? nil : match.weights }
@@ -91,7 +91,7 @@ package struct IndexSearch {
     /// Returns the number of rows found.
     package func count() throws -> Int { Int(entries: try searcher.count(match.query)) }
 
-    /// The best, in their order.
+    /// The hits with the best scores, best first.
     func search(
         limit: Int, after: TextHit? = nil, filter: TextFilter = .all, tieBreak: TextTieBreak? = nil
     ) throws -> [TextHit] {
@@ -106,7 +106,7 @@ package struct IndexSearch {
 }
 
 extension TextSearcher {
-    /// Returns the weight of a query's word in the choice of a passage: the rarer the word, the greater.
+    /// The weight of a query's word in the choice of a passage. The rarer the word, the greater its weight.
     package func weight(of term: [UInt8]) throws(HornbeamError) -> Double {
         do {
             return weight(ofFrequency: try documentFrequency(of: String(decoding: term, as: UTF8.self)))

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that start from related entities: if few of these pass the condition, their sources are found by the other ends
-// of their links.
+// Plans that begin with related entities: if few of them pass a condition, their sources are found by the links.
 
 extension Planner {
-    /// For a condition that any related entity passes another one, by way of these.
+    /// A candidate for each condition that any related entity must pass.
     func joins() throws -> [Candidate] {
         try conjuncts.indices.compactMap { place in
             guard let found = try join(conjuncts[place]) else { return nil }
@@ -14,8 +13,8 @@ extension Planner {
         }
     }
 
-    /// The join that finds exactly the rows that meet one condition, with the estimated number of these and the price
-    /// of finding them. Returns nil for other conditions.
+    /// The join that finds exactly the rows that meet a condition, with their estimated number and the price of finding
+    /// them. Returns nil if no join answers the condition.
     func join(_ condition: Filter) throws -> (join: Join, sources: Int, price: Double)? {
         guard case .links(let test) = condition, test.quantifier == .any, condition.isWithin(Filter.plannedDepth)
         else { return nil }
@@ -27,7 +26,7 @@ extension Planner {
         guard let plan = try Self.planUnlessRefused(query, targets) else { return nil }
         let all = try targets.count()
         let read = plan.path.candidates(rows: all)
-        // If only rows can tell, a third is assumed to pass.
+        // If only a test of rows gives the number, a third is assumed to pass.
         let found = plan.knownCount ?? read / 3 + 1
         let links = try store.core.edges.estimatedCount(side)
         let sources = Int(min(Double(rows), Double(found) * (Double(links) / Double(max(1, all)) + 1)))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the last result of a query without going through those before it. Counted trees tell its position, or the order
-// is walked from its other end.
+// Finds the last result of a query without reading those before it. Counted trees give its position, or the order is
+// walked from its other end.
 
 extension StoreTransaction {
-    /// The last result of a query without limit and offset; nil if there is none. Where neither counts nor a sort help,
+    /// The last result of a query without limit and offset; nil if there is none. If neither counts nor a sort help,
     /// all results are read.
     package func lastRow(_ query: EntityQuery) throws -> RowID? {
         let store = try store(query.type)
@@ -20,8 +20,8 @@ extension StoreTransaction {
                 return false
             }
             guard let position else { return nil }
-            // Found: the first row of the last group of equal rows. The walk continues to the last one, in the order of
-            // row ids.
+            // This is the first row of the last group of equal rows. The walk continues to the last row of the group,
+            // in the order of row ids.
             one = query
             one.after = { _ in position }
         } else {
@@ -36,7 +36,7 @@ extension StoreTransaction {
 }
 
 extension EntityQuery {
-    /// The query in the opposite order, in which equal rows keep their order. Returns nil if its order has no opposite.
+    /// The query in the opposite order, in which equal rows keep their order. Returns nil if there is no such query.
     fileprivate var flipped: EntityQuery? {
         guard !sort.isEmpty, after == nil else { return nil }
         var flipped = self

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a range of an index that is in the query's order by its leading components alone, or by these and the id.
-// Entries that are equal in these components are adjacent, in the order of their other components. They are collected
-// and passed on by their row ids, or by their ids, so that ties are the same by every index.
+// Walks a range of an index whose leading components alone, or these and the id, are the query's order. Entries that
+// are equal in these components are adjacent, in the order of their other components. They are collected and sorted by
+// their row ids, or by their ids, so that ties have the same order with every index.
 
 import HornbeamPages
 import HornbeamTree
 
-/// A scan in the order of the first components, either way. Holds the row ids of one group at a time.
+/// A scan in ascending or descending order of the leading components. It holds the row ids of one group at a time.
 struct LeadingScan {
     private let scan: IndexScan
     private let leading: Int
@@ -20,7 +20,8 @@ struct LeadingScan {
         self.ties = ties
     }
 
-    /// - Parameter skipped: entries to pass over; only the rest of the group that the last one is in is read of them.
+    /// - Parameter skipped: number of entries to skip. Only those that share the group of the first wanted entry are
+    ///   read.
     func run(skipping skipped: Int, _ body: (RowID, Bytes?) throws -> Bool) throws {
         guard skipped > 0 else { return try run(passing: 0, body) }
         let rest = try scan.rest(skipping: skipped, isReversed: isReversed) { key in
@@ -31,14 +32,14 @@ struct LeadingScan {
             .run(passing: rest.skipped, body)
     }
 
-    /// - Parameter passed: how many of the first group are left out.
+    /// - Parameter passed: number of entries of the first group to skip.
     private func run(passing passed: Int, _ body: (RowID, Bytes?) throws -> Bool) throws {
         var passed = passed
         let index = scan.index
         let (from, to) = (scan.range.from, scan.range.to)
         var cursor = try scan.store.transaction.cursor(index.tree)
         var isValid = try begin(&cursor)
-        // The bytes that the group's entries begin with, and whether they are all that the leading components are.
+        // The bytes with which the group's entries begin, and whether they are the whole leading components.
         var group: [UInt8] = []
         var isWhole = true
         var rowIDs: [RowID] = []
@@ -71,7 +72,7 @@ struct LeadingScan {
         return try cursor.last()
     }
 
-    /// Hands on a group in its order and empties it; false if `body` ended it.
+    /// Calls `body` with a group in its order, and empties the group. Returns false if `body` did.
     private func finish(
         _ rowIDs: inout [RowID], _ isWhole: Bool, _ passed: inout Int, _ body: (RowID, Bytes?) throws -> Bool
     ) throws -> Bool {
@@ -86,7 +87,7 @@ struct LeadingScan {
     }
 
     /// - Parameter isWhole: whether the rows are equal in the leading components. If not, these are longer than the
-    ///   kept part of a key, and the rows tell their order.
+    ///   kept part of a key, and their order comes from the rows.
     private func sort(_ rowIDs: inout [RowID], _ isWhole: Bool) throws {
         if rowIDs.count == 1 { return }
         if isWhole, case .rows(let descending) = ties {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rewrites conditions on the id of a to-one relation's target as conditions on the column that repeats this id, if the
 // type has such a column. Then indexes over the column can answer them. A link to an entity that isn't stored counts as
-// none, but its id is in the column. So where there may be such links, the column only narrows the rows, and the links
-// are tested too.
+// none, but its id is in the column. So if there may be such links, the column only narrows the rows, and the links are
+// tested, too.
 
 extension EntityStore {
-    /// The conjuncts of a query by the columns of linked ids.
+    /// The conjuncts of a query, rewritten as far as columns of linked ids allow.
     func byLinkedIDs(_ conjuncts: [Filter]) throws -> [Filter] {
         guard conjuncts.contains(where: \.hasLinks) else { return conjuncts }
         let isExact = try type.linkedIDs.map { try !core.store($0.side.target).mayMiss() }
         var found: [Filter] = []
         for conjunct in conjuncts {
-            // Deeper ones are tested as they are.
+            // Deeper conditions are tested unchanged.
             let levels = Filter.plannedDepth
             let exact = conjunct.mappingLinks(levels) { test in
                 type.linkedIDs.indices.first { isExact[$0] && type.linkedIDs[$0].side.name == test.relation }
@@ -39,7 +39,7 @@ extension Filter {
         }
     }
 
-    /// The filter with conditions on related entities replaced by the result of `map`; they stay where it returns nil.
+    /// The filter with each condition on related entities replaced by the result of `map`, unless that is nil.
     fileprivate func mappingLinks(_ levels: Int, _ map: (LinkTest) -> Filter?) -> Filter {
         switch self {
         case .links(let test): map(test) ?? self
@@ -50,8 +50,8 @@ extension Filter {
         }
     }
 
-    /// A condition on an entity's id as one on a column that holds this id, or null for no entity. Returns nil if the
-    /// condition needs more than the id.
+    /// A condition on an entity's id as a condition on a column that holds this id, or null if there is no entity.
+    /// Returns nil if the condition needs more than the id.
     fileprivate func ofID(in column: Int) -> Filter? {
         let isLinked = Filter.not(.isNull(column: column))
         switch self {

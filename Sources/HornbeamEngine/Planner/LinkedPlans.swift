@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of queries along one entity's relation, in the order of linking. Whether a row is linked, and where, is looked
-// up in the links; so where something else finds few rows, only these are asked for, and the others' links stay unread.
+// Plans of queries along one entity's relation, in the order of linking. If another path finds few rows, only these are
+// looked up in the links, and the links of others aren't read.
 
 extension Planner {
-    /// The entity's links, or a path to other rows that finds the links that pass the filter at lower cost.
+    /// The entity's links, or a cheaper path whose rows are looked up among them.
     func narrowed(_ list: Candidate) throws -> Candidate {
         guard case .linked(let links) = list.path, conjuncts.count > 1, rows > 0 else { return list }
         try texts?.look(conjuncts, store, rows: rows, wantsIndex: false)
         try findUnions()
         var best = list
-        // Again: searches and unions tell how many pass.
+        // Priced again, because searches and unions give the number of rows that pass.
         best.cost = cost(links.count, list.answered, isOrdered: true, entry: Price.row)
         func consider(_ path: AccessPath, _ answered: ConjunctSet, _ count: Int) {
             let answered = answered.union(list.answered)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads many rows whose requested order isn't the stored order. It reads all rows in stored order and puts each
-// requested one into its position. For many rows that is faster than one look-up for each.
+// requested one into its position. For many rows that is faster than a look-up for each.
 
 import HornbeamPages
 import HornbeamTree

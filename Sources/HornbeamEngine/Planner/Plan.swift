@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan for answering a query, as a value and as text. Counts of index ranges are exact: counted trees know them
-// before an entry is read.
+// The plan for answering a query, as a value and as text. Counts of index ranges are exact: counted trees give them
+// without reading an entry.
 
-/// The plan for answering a query, as `explain` gives it.
+/// The plan for answering a query, as `explain` returns it.
 public struct Plan: Sendable, Hashable {
     /// The source of the candidates.
     public indirect enum Access: Sendable, Hashable {
         /// All rows, in the order of their row ids.
         case rowScan(rows: Int)
-        /// The rows of a range of ids, in the order of their row ids; `rows` is exact for integers, and for others
-        /// counts ids that are linked to and not stored too.
+        /// The rows of a range of ids, in the order of their row ids. `rows` is exact for integer ids. For other ids it
+        /// includes those that are linked and not stored.
         case idRange(rows: Int)
-        /// Entities in the order of their ids, of a range of these or of all: counted in the same way.
+        /// Entities in the order of their ids, all or a range. `entries` is counted like `rows` of `idRange`.
         case idOrder(entries: Int, reversed: Bool)
         /// Rows looked up by their ids.
         case ids(count: Int)
-        /// Ranges of an index; `entries` is exact, of a list of more than 64 values an estimate.
+        /// Ranges of an index. `entries` is exact, except that it is an estimate for a list of more than 64 values.
         case index(name: String, ranges: Int, entries: Int, reversed: Bool)
         /// The targets of a relation.
         case relation(name: String, targets: Int)
-        /// Rows whose relation leads to the results of another query, about `targets` of them.
+        /// Rows whose relation leads to the results of another query. `targets` is the estimated number of its results.
         case join(relation: String, targets: Int)
-        /// A full-text search; `ranked` if the order is that of the scores.
+        /// A full-text search. `ranked` is whether the order is that of the scores.
         case text(index: String, query: String, ranked: Bool)
-        /// Entities that any of these finds.
+        /// Entities that any of these paths finds.
         case union([Access])
-        /// Entities that all of these find.
+        /// Entities that all of these paths find.
         case intersection([Access])
         /// Nothing can match.
         case nothing
@@ -35,10 +35,11 @@ public struct Plan: Sendable, Hashable {
     public enum Order: Sendable, Hashable {
         /// The access path gives it.
         case byAccess
-        /// The matching rows are sorted, only the best `limit` kept.
+        /// The matching rows are sorted by these terms. If there is a limit, only as many rows as it needs are kept.
         case inMemory([String])
     }
 
+    /// The name of the entity type.
     public var entity: String
     public var access: Access
     /// The test on each candidate's row, nil if the access path answers the whole filter.
@@ -46,19 +47,20 @@ public struct Plan: Sendable, Hashable {
     public var order: Order
     public var limit: Int?
     public var offset: Int
-    /// Candidates that the access path gives, if all are read: exact for rows, ids, relations and index ranges.
+    /// Number of candidates that the access path gives if all are read: exact for rows, ids, relations and index
+    /// ranges.
     public var candidates: Int
-    /// Whether the index holds all that is asked for, so that no row is read but where a key doesn't tell its values:
-    /// in plans of aggregates.
+    /// Whether the index holds all values that the query reads, in plans of aggregates. Then a row is read only if a
+    /// key doesn't hold its exact values.
     public var isCovering: Bool
     /// Whether the number of results is known without reading an entry.
     public var isCountKnown: Bool
     /// Indexes that could be used with another collation, or another version of their collation.
     public var remarks: [String] = []
-    /// Whether rows that are equal in the needed columns come as one row with their number. The index gives the number
-    /// without reading these rows. In plans of aggregates.
+    /// Whether rows that are equal in the needed columns are read as one row with their number, in plans of aggregates.
+    /// The index gives the number without reading these rows.
     public var isByValue = false
-    /// The hand-kept index that the ids come from, or that the access path's results are looked up in.
+    /// The name of the hand-kept index that gives the ids, or in which the access path's results are looked up.
     public var list: String?
 
     package init(
@@ -89,7 +91,7 @@ public struct Plan: Sendable, Hashable {
 }
 
 extension Plan: CustomStringConvertible {
-    /// Some lines of text.
+    /// The plan as lines of text, for people.
     public var description: String {
         var lines = ["\(entity): \(access)" + (list.map { listed($0) } ?? "")]
         if let filter { lines.append("filter rows by \(filter)") }

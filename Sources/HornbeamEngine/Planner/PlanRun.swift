@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outcome of a plan: counts of the work of each step, beside the plan's estimates. A run that isn't analyzed counts
-// nothing.
+// The outcome of a plan: counts of the work of each step, besides the plan's estimates. A run that isn't analyzed
+// counts nothing.
 
 import HornbeamTree
 
-/// A plan that was carried out, with counts of the work of its steps: the result of `explain(.analyze, in:)`. If many
-/// rows are read for few results, an index, or another component in one, may help.
+/// A plan that was run, with counts of the work of its steps: the result of `explain(.analyze, in:)`. If many rows are
+/// read for few results, an index, or another component in an index, may help.
 public struct PlanRun: Sendable, Hashable {
     public enum Kind: Sendable {
-        /// Runs the query and counts.
+        /// Runs the query and counts the work of its steps.
         case analyze
     }
 
@@ -20,18 +20,18 @@ public struct PlanRun: Sendable, Hashable {
     }
 
     public var plan: Plan
-    /// In the order of execution: parts before the union or the intersection that they belong to. Empty where the
+    /// The parts in the order of execution, each before the union or intersection that it belongs to. Empty if the
     /// access path gives one candidate after the other.
     public var parts: [Part] = []
-    /// Number of candidates whose row, or index entry in its place, was read to test or to return it.
+    /// Number of candidates whose row, or index entry instead of it, was read to test or return it.
     public var rowsRead = 0
-    /// Number of rows that passed the test that the access path left.
+    /// Number of rows that passed the conditions that the access path doesn't answer.
     public var rowsPassed = 0
     /// Number of results, within limit and offset.
     public var results = 0
-    /// Number of different pages of the file that were looked at: nodes of trees, and long values.
+    /// Number of different pages of the file that were read: nodes of trees, and long values.
     public var pagesRead = 0
-    /// From planning to the last result.
+    /// The time from planning to the last result.
     public var duration = Duration.zero
 
     package init(
@@ -48,8 +48,8 @@ public struct PlanRun: Sendable, Hashable {
 }
 
 extension PlanRun: CustomStringConvertible {
-    /// The plan's lines, then those of the run. Pages and the duration are left out: they depend on more than the query
-    /// and its results.
+    /// The lines of the plan and of the run. Pages and the duration are left out, because they depend on more than the
+    /// query and its results.
     public var description: String {
         var lines = ["\(plan)"]
         lines += Self.lines(parts, read: rowsRead, passed: rowsPassed)
@@ -62,7 +62,7 @@ extension PlanRun: CustomStringConvertible {
     }
 }
 
-/// Counts while a plan is carried out.
+/// Counts the work of a running plan.
 package final class PlanTally {
     package var rows = 0
     package var passed = 0
@@ -79,7 +79,7 @@ package final class PlanTally {
 }
 
 extension StoreTransaction {
-    /// Runs a query for the counts.
+    /// Runs a query to count the work of its plan.
     package func analysis(_ query: EntityQuery) throws -> PlanRun {
         let store = try store(query.type)
         let tally = PlanTally()

@@ -3,10 +3,10 @@
 
 import HornbeamPages
 
-/// A position with the row id that its entity has, or had.
+/// A position with the row id of its entity, present or former.
 package struct PlannedPosition {
     let position: QueryPosition
-    /// The row id of the position's entity, nil if the entity is not stored and its id doesn't tell it.
+    /// The row id of the position's entity; nil if the entity isn't stored and its id isn't a row id.
     package let rowID: RowID?
     /// Whether the path begins after it.
     private(set) var isReached = false
@@ -34,7 +34,7 @@ package struct PlannedPosition {
         return copy
     }
 
-    /// The first row id after it, for results in the order of row ids.
+    /// The first row id after it, for results in the order of row ids. Throws `.invalid` if its row id isn't known.
     func nextRow(_ type: EntityType) throws(HornbeamError) -> UInt64 {
         guard let rowID else {
             throw HornbeamError(
@@ -45,7 +45,7 @@ package struct PlannedPosition {
         return rowID.next?.rawValue ?? .max
     }
 
-    /// For a list in an order of its own, which it isn't in any more.
+    /// The error for a list with an order of its own that no longer contains the entity.
     package func missing(_ type: EntityType) -> HornbeamError {
         HornbeamError(
             .invalid,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The purposes for which a query is planned: rows, row ids, hits with scores, a number, or a look at the plan.
+// Runs queries for rows, row ids, hits with scores or the number of results, or explains their plans.
 
 extension StoreTransaction {
-    /// Calls `body` with each result in order until it returns false; the score is that of a ranked search. `body` must
+    /// Calls `body` with each result in order, and its score in a ranked search, until it returns false. `body` must
     /// not change the store.
     package func forEach(
         _ query: EntityQuery, _ body: (RowID, RowReader, Double?) throws -> Bool
@@ -18,7 +18,7 @@ extension StoreTransaction {
         try Executor(query, try store(query.type))
     }
 
-    /// The row ids of the results in order; rows are read only where the filter or the sort needs them.
+    /// The row ids of the results in order. Rows are read only if the filter or the sort needs them.
     package func rowIDs(_ query: EntityQuery) throws -> [RowID] {
         let store = try store(query.type)
         if let sole = try store.soleRow(query) { return if case .row(let rowID, _) = sole { [rowID] } else { [] } }
@@ -43,7 +43,7 @@ extension StoreTransaction {
         return found
     }
 
-    /// Returns the number of results, without reading an entry if counted trees know it.
+    /// The number of results, without reading an entry if counted trees give it.
     package func count(_ query: EntityQuery) throws -> Int {
         var query = query
         let sort = query.sort
@@ -61,7 +61,7 @@ extension StoreTransaction {
         return count
     }
 
-    /// - Parameter sort: the query's own sort: an index that gives this order is one that a query may require.
+    /// - Parameter sort: the query's own sort. An index that gives this order satisfies a query that requires an index.
     private func counter(_ query: EntityQuery, _ sort: [SortTerm]) throws -> Executor {
         do {
             return try executor(query)
@@ -72,14 +72,14 @@ extension StoreTransaction {
         }
     }
 
-    /// Returns the plan by which the query would be answered.
+    /// The plan by which the query would be answered.
     package func explain(_ query: EntityQuery) throws -> Plan {
         try Planner(query, try store(query.type)).explanation()
     }
 }
 
 extension EntityStore {
-    /// Begins a query for the watch over the transaction's queries. Returns nil if there is none.
+    /// Begins a query for the watch over the transaction's queries. Returns nil if there is no watch.
     @inline(__always)
     func watched(_ query: borrowing EntityQuery) -> WatchedQuery? {
         guard let watch = queryWatch else { return nil }
@@ -89,7 +89,7 @@ extension EntityStore {
     @inline(never)
     private func watched(_ query: EntityQuery, by watch: QueryWatch) -> WatchedQuery? {
         let watched = watch.begin(.query, type.name)
-        // With the core, which the store doesn't keep.
+        // The closure retains the core, because the store doesn't.
         watched?.report.plan = { [core] in
             withExtendedLifetime(core) { try? Planner(query, self).explanation().description }
         }

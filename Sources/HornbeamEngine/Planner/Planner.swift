@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses the access path of a query. Every candidate path is priced (see Price.swift). Counts of index ranges are
-// exact, so the prices are rarely far off; the choice never changes a result, only its time.
+// exact, so prices are rarely far off. The choice never changes a result, only its time.
 
 import HornbeamKeys
 import HornbeamPages
 import HornbeamText
 import HornbeamTree
 
-/// A query with everything the executor needs.
+/// The plan of a query, with all data that the executor needs.
 package struct QueryPlan {
     package let path: AccessPath
     /// The filter that the path leaves to be tested on rows.
     let residual: Filter
-    /// Empty if the path gives the order.
+    /// The terms by which rows are sorted in memory. Empty if the path gives the order.
     package let sort: [SortTerm]
     let limit: Int?
     let offset: Int
     /// Number of results before limit and offset, nil if it isn't known exactly without reading.
     let pathCount: Int?
-    /// The position after which the results come.
+    /// The position after which results begin.
     let position: PlannedPosition?
     /// The order in which the path gives its candidates, if there is a position to compare with.
     let accessOrder: [SortTerm]
@@ -27,7 +27,7 @@ package struct QueryPlan {
     let ties: [SortTerm]
     /// The search whose scores the sort contains after another term.
     let scores: (index: EntityTextIndex, match: TextMatch)?
-    /// When to leave the path for a scan.
+    /// The scan that may replace the path while it runs.
     let fallback: ScanFallback?
 
     /// Number of results, nil if it isn't known exactly without reading.
@@ -35,7 +35,7 @@ package struct QueryPlan {
         pathCount.map { max(0, min(limit ?? .max, $0 - min($0, max(0, offset)))) }
     }
 
-    /// Results that have to be found before the rest may be left unread.
+    /// Number of results to find, with those that the offset skips; nil for all.
     var budget: Int? {
         guard let limit else { return nil }
         let (sum, overflow) = limit.addingReportingOverflow(offset)
@@ -43,7 +43,7 @@ package struct QueryPlan {
     }
 }
 
-/// Plans one query. Noncopyable, because a copy would be a retain for each of its parts.
+/// Plans one query. Noncopyable, because a copy would retain each of its parts.
 package struct Planner: ~Copyable {
     struct Candidate {
         var path: AccessPath
@@ -55,7 +55,8 @@ package struct Planner: ~Copyable {
         var covering = Covering.no
     }
 
-    /// Kinds of conjuncts that a path other than an index range may answer. Kinds that are absent are not looked for.
+    /// Kinds of conjuncts that a path other than an index range may answer. The planner doesn't look for paths of
+    /// absent kinds.
     struct Kinds: OptionSet {
         let rawValue: UInt8
         static let nothing = Kinds(rawValue: 1)
@@ -72,18 +73,18 @@ package struct Planner: ~Copyable {
 
     let store: EntityStore
     let query: EntityQuery
-    /// The terms of the query's sort that count.
+    /// The terms of the query's sort that matter.
     let sort: [SortTerm]
     let conjuncts: [Filter]
     let kinds: Kinds
     let rows: Int
     let matches: [IndexMatch]
     let position: PlannedPosition?
-    /// The meaning of the order by id, if there is one, for paths.
+    /// The effect of an order by id on paths.
     let idOrder: IDOrder
-    /// The paths through full-text indexes, nil if there is nothing to ask them.
+    /// The paths through full-text indexes, nil if no conjunct can use them.
     let texts: TextPaths?
-    /// The unions that an `or` has; nil if there is no `or`.
+    /// The unions that answer an `or`; nil if there is no `or`.
     let unions: UnionPaths?
 
     var type: EntityType { store.type }
@@ -98,7 +99,7 @@ package struct Planner: ~Copyable {
         // Without conditions there is nothing for an index to answer.
         for index in try store.queryIndexes where !conjuncts.isEmpty {
             guard let match = try matcher.match(index) else { continue }
-            // Nearly always one: to grow a list for it takes three times as long.
+            // There is nearly always one match. Growing a list for it takes three times as long.
             if matches.isEmpty { matches = [match] } else { matches.append(match) }
         }
         let position = try query.after.map { try PlannedPosition(try $0(store), store) }
@@ -107,7 +108,7 @@ package struct Planner: ~Copyable {
         self.init(query, store, conjuncts, rows: try store.count(), matches, position, idOrder)
     }
 
-    /// Apart, because an initialiser that can throw copies all it has made.
+    /// A separate initialiser, because one that can throw copies all that it has made.
     private init(
         _ query: consuming EntityQuery, _ store: EntityStore, _ conjuncts: consuming [Filter], rows: Int,
         _ matches: consuming [IndexMatch], _ position: PlannedPosition?, _ idOrder: IDOrder
@@ -146,8 +147,8 @@ package struct Planner: ~Copyable {
         try finish(try choice())
     }
 
-    /// The plan as a value for display. Not made with each plan: its texts take longer than a short query.
-    /// - Parameter asOne: whether rows that are equal in the needed columns may come as one.
+    /// The plan as a value for display. It isn't made with each plan, because its texts take longer than a short query.
+    /// - Parameter asOne: whether rows that are equal in the needed columns may be read as one.
     package func explanation(asOne: Bool = false) throws -> Plan {
         var choice = try choice()
         var scan = asOne ? try groupScan() : nil
@@ -163,7 +164,7 @@ package struct Planner: ~Copyable {
             remarks: try collationRemarks(), isByValue: scan != nil)
     }
 
-    /// Returns the conditions that a choice leaves to be tested on rows.
+    /// The conditions that a choice leaves to be tested on rows.
     func rest(of choice: Candidate) -> [Filter] {
         if choice.answered.count == conjuncts.count { return [] }
         var rest: [Filter] = []
@@ -179,7 +180,7 @@ package struct Planner: ~Copyable {
         if hasScore { return try ranked() }
         if sort.isEmpty, let list = try list() { return try narrowed(list) }
         if kinds.contains(.id) || matches.contains(where: { $0.count <= 1 }), let sole = try sole() { return sole }
-        // Before anything is priced: how much they find is a part of the prices.
+        // These come before the first price, because prices depend on how many rows they find.
         try texts?.look(conjuncts, store, rows: rows, wantsIndex: query.requiresIndex)
         try findUnions()
         var best = try scan()
@@ -247,7 +248,7 @@ package struct Planner: ~Copyable {
             fallback: rest.isEmpty && !query.mayStop ? nil : fallback(choice))
     }
 
-    /// Returns the number of results before limit and offset, if counted trees tell it.
+    /// The number of results before limit and offset; nil if counted trees don't give it.
     private func knownCount(_ choice: Candidate) -> Int? {
         guard choice.answered.count == conjuncts.count, position == nil || choice.isBehind else { return nil }
         return switch choice.path {
@@ -261,7 +262,7 @@ package struct Planner: ~Copyable {
         }
     }
 
-    /// The search behind a sort by score.
+    /// The search whose scores the query is sorted by.
     private func searched() throws -> (index: EntityTextIndex, match: TextMatch)? {
         guard hasScore else { return nil }
         for case .matches(let match) in conjuncts {
@@ -300,14 +301,14 @@ package struct Planner: ~Copyable {
             isBehind: isOrdered)
     }
 
-    /// Returns a candidate that finds one row at most. Nothing else is looked at then. Whole unique keys and ids are
-    /// answered so without a plan (see PointLookup.swift), which this is the description of.
+    /// A candidate that finds at most one row, so that no other one is considered. Queries for a whole unique key or an
+    /// id run without a plan (see PointLookup.swift); this describes them.
     func sole() throws -> Candidate? {
         for match in matches where match.count <= 1 { return try candidate(match) }
         return kinds.contains(.id) ? try soleID() : nil
     }
 
-    /// The row of an id that is asked for, wherever a position is.
+    /// The row of a wanted id, without regard to the query's position.
     func soleID() throws -> Candidate? {
         for (position, conjunct) in conjuncts.enumerated() {
             guard case .compare(0, .equal, let value) = conjunct, value != .null else { continue }
@@ -325,8 +326,8 @@ package struct Planner: ~Copyable {
         return nil
     }
 
-    /// The rows of a list of wanted ids, in the order of their row ids. Returns nil if looking these up would take
-    /// longer than a path that is known.
+    /// The rows of a list of wanted ids, in the order of their row ids. Returns nil if looking them up would take
+    /// longer than a known path.
     func idList(below bound: Double) throws -> Candidate? {
         for (position, conjunct) in conjuncts.enumerated() {
             guard case .within(0, let ids) = conjunct, Double(ids.count) * Price.row < bound,
@@ -341,25 +342,25 @@ package struct Planner: ~Copyable {
         return nil
     }
 
-    /// The rows of wanted ids, ascending. Each is looked up here already: so nil where a scan is cheaper, unless there
-    /// must be none.
+    /// The rows of wanted ids, ascending. This looks up each id, so it returns nil if a scan is cheaper, unless the
+    /// query requires an index.
     func rowIDs(within ids: [Value]) throws -> [RowID]? {
         guard ids.count <= rows / 4 || query.requiresIndex else { return nil }
         let literals = try ids.map { try RowFilter.literal($0, 0, type) }.filter { $0 != .null }
         return Set(try store.rowIDs(ofAny: literals)).sorted()
     }
 
-    /// Row ids from `low` up to, and without, `high`; nil is an open end.
+    /// The range of row ids from `low` to before `high`, with its number of rows. Nil is an open end.
     func counted(_ low: UInt64, _ high: UInt64?) throws -> EntryRange {
         let (from, to) = (RowID(rawValue: low).key, high.map { RowID(rawValue: $0).key } ?? [])
         let count = high == low ? 0 : try store.transaction.count(type.rows, from: from, to: to)
         return EntryRange(from: from, to: to, count: Int(entries: count))
     }
 
-    /// The candidates that a list of ids or a relation names.
+    /// A candidate for a list of ids or a relation.
     func list() throws -> Candidate? {
         guard kinds.contains(.list) else { return nil }
-        // For a list in its own order only the rows after the position.
+        // A list in its own order begins after the position.
         let last = sort.isEmpty ? position?.rowID : nil
         for (position, conjunct) in conjuncts.enumerated() {
             let path: AccessPath
@@ -454,7 +455,7 @@ package struct Planner: ~Copyable {
                 match.count, match.answered, narrowed: hashed(by: match), isOrdered: true, entry: Price.entry + tie,
                 row: row)
             : cost(match.count, match.answered, isOrdered: true, entry: Price.coveredRow)
-        // All that is equal to the first one is read before that is known.
+        // The first result is known only when all entries that are equal to it have been read.
         if case .ids = walk.ties {
             cost += Double(try firstGroup(match, walk)) * (Price.entry + tie + Price.scatteredRow)
         }
@@ -463,13 +464,13 @@ package struct Planner: ~Copyable {
             covering: covering)
     }
 
-    /// An ordered range from the position on, and whether it begins exactly after it.
+    /// The part of an ordered range from the position on, and whether it begins exactly after the position.
     private func narrowed(_ match: IndexMatch, _ walk: IndexWalk) throws -> (IndexMatch, Bool) {
         guard let position, let range = match.range else { return (match, false) }
         var key = try position.position.row.withBytes { bytes in
             try match.index.leadingKey(of: try RowReader(bytes, of: type), walk.leading)
         }
-        // A position outside of the range comes before or after all of it: rows are compared with it.
+        // A position outside of the range is before or after all of it. Then rows are compared with the position.
         guard key.starts(with: match.prefix) else { return (match, false) }
         let isWhole = key.count < IndexKeyBytes.keptSize
         if !isWhole { key.removeLast(key.count - IndexKeyBytes.keptSize) }
@@ -484,7 +485,7 @@ package struct Planner: ~Copyable {
             if to.isEmpty || !end.isEmpty && end.lexicographicallyPrecedes(to) { to = end }
         } else {
             var start = key
-            // After the row itself, if entries end with their row id.
+            // The range begins after the row itself, if entries end with their row id.
             if isWhole, walk.isAsItLies, !match.index.isUnique, let next = position.rowID?.next {
                 start += next.key
                 isBehind = true
@@ -505,8 +506,7 @@ package struct Planner: ~Copyable {
         return try walked(whole, walk, isBehind: isBehind)
     }
 
-    /// All of an index: an entry for each row, or for each that its condition holds for; nil if that may leave out some
-    /// that the query asks for.
+    /// A match with all entries of an index. Returns nil if the index may lack rows that the query asks for.
     func whole(_ index: EntityIndex) throws -> IndexMatch? {
         guard let condition = index.condition else {
             return IndexMatch(index, EntryRange(from: [], to: [], count: rows), answered: ConjunctSet(), fixed: 0)
@@ -516,9 +516,9 @@ package struct Planner: ~Copyable {
         return try matcher.whole(index).answering(implied)
     }
 
-    /// Returns the walk by which one range of the index gives the query's order, if it does: after the fixed components
-    /// come the sort's columns. If more components follow, entries that are equal up to there have to be put in the
-    /// order of their rows.
+    /// The walk by which one range of the index gives the query's order: the sort's columns follow the fixed
+    /// components. Returns nil if it doesn't. If more components follow, entries that are equal in the components
+    /// before them must be sorted by their rows.
     private func walk(of index: EntityIndex, fixed: Int) -> IndexWalk? {
         if index.isHashed, !sort.isEmpty { return nil }
         let components = index.components
@@ -537,15 +537,15 @@ package struct Planner: ~Copyable {
             place += 1
         }
         if place == components.count { return IndexWalk(isReversed: reversed ?? false) }
-        // Without a column of the sort it gives no order at all.
+        // If no component is a term of the sort, the index gives no order.
         return reversed.map { IndexWalk(isReversed: $0, leading: query.ignoresTies ? nil : place) }
     }
 
     /// The walk if the id comes next in the sort, after `place` components. The id orders entries that are equal in
-    /// these; later terms have no effect.
+    /// these components; later terms have no effect.
     private func tied(_ index: EntityIndex, _ place: Int, _ reversed: Bool?, idsDescend: Bool) -> IndexWalk? {
         if place == index.components.count, idOrder.isThatOfRows {
-            // Either way, if the id is all of the order.
+            // If the id is the whole order, either direction is right.
             return IndexWalk(isReversed: reversed ?? idsDescend, ties: .rows(descending: idsDescend))
         }
         let ties: IndexWalk.Ties = idOrder.isThatOfRows ? .rows(descending: idsDescend) : .ids(descending: idsDescend)

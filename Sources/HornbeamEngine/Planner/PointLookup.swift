@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries for one whole unique key, or for one id, which find one entity at most, and those for a whole key of an index
-// by hashes that one entity has. They do the look-up that any plan would come to, without making a plan. `explain`
-// shows the planner's equivalent: a range of the same index.
+// Runs queries for one id or one whole unique key, which find at most one entity, and queries for a whole key of an
+// index by hashes, if one entity has it. They do the look-up that any plan would do, without a plan. `explain` shows
+// the planner's equivalent: a range of the same index.
 
 import HornbeamKeys
 import HornbeamPages
@@ -10,12 +10,12 @@ import HornbeamTree
 /// The result of a query for one key.
 package enum PointLookup {
     case none
-    /// The only row, which is there.
+    /// The only row. It is stored.
     case row(RowID, RowReader)
 }
 
 extension EntityStore {
-    /// Returns the result of a query that asks for nothing but equality with one key, or nil if it has to be planned.
+    /// The result of a query whose only condition is equality with one key. Returns nil if the query must be planned.
     func soleRow(_ query: borrowing EntityQuery) throws -> PointLookup? {
         guard query.sort.isEmpty, query.offset == 0, query.after == nil, query.limit.map({ $0 > 0 }) ?? true else {
             return nil
@@ -23,8 +23,8 @@ extension EntityStore {
         return try soleRow(query.filter)
     }
 
-    /// Returns the result of a query that has this condition and nothing else, no order and nothing to skip, or nil if
-    /// it has to be planned.
+    /// The result of a query with this condition, and without order, offset or position. Returns nil if the query must
+    /// be planned.
     package func soleRow(_ filter: Filter) throws -> PointLookup? {
         switch filter {
         case .compare(0, .equal, let value): return try sole(id: value)
@@ -96,7 +96,7 @@ extension EntityIndex {
 }
 
 extension [Filter] {
-    /// Whether they are an equality with each of the columns, and nothing else.
+    /// Whether they are one equality for each of the columns, and nothing else.
     fileprivate func equalEach(of columns: [Int]) -> Bool {
         for place in indices {
             guard case .compare(let column, .equal, _) = self[place], columns.contains(column) else { return false }
@@ -107,7 +107,7 @@ extension [Filter] {
         return columns.allSatisfy { equal($0) != nil }
     }
 
-    /// Returns the value that a column must equal, or nil if none of the parts says so.
+    /// The value that a column must equal; nil if no part requires one.
     fileprivate func equal(_ column: Int) -> Value? {
         for place in indices { if case .compare(column, .equal, let value) = self[place] { return value } }
         return nil

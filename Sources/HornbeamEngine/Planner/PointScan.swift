@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a tree and a long list of wanted keys together. The next key is looked for in the same leaf if it is near,
-// otherwise from the root. Nothing is counted before.
+// Walks a tree and a long list of wanted keys together. The next key is searched for in the same leaf if it is near,
+// otherwise from the root. No entries are counted before.
 
 import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
 
-/// The entries of a tree that begin with any of some bytes.
+/// The entries of a tree whose keys begin with any of `points`.
 struct PointScan {
     let tree: TreeID
-    /// Ascending; none begins with another.
+    /// The wanted beginnings of keys, ascending; none begins with another.
     let points: [[UInt8]]
     let transaction: Transaction
 
@@ -43,7 +43,8 @@ struct PointScan {
 }
 
 extension IndexMatch {
-    /// The rows of the wanted values, and the entries' keys. Finds nothing if the match has ranges.
+    /// Calls `body` with the rows of the wanted values and the entries' keys, until it returns false. Finds nothing if
+    /// the match has ranges.
     func forEachEntry(in store: EntityStore, _ body: (RowID, Bytes?) throws -> Bool) throws {
         try PointScan(self, store).run { key, value in
             guard let rowID = index.rowID(key: key, value: value) else {
@@ -55,7 +56,7 @@ extension IndexMatch {
 }
 
 extension EntityStore {
-    /// The row ids of the known ones among many ids, in any order.
+    /// The row ids of many ids, in any order. Ids without a row id are left out.
     func rowIDs(ofAny ids: [Value]) throws -> [RowID] {
         if ids.count < 64 || type.hasIntegerIDs { return try ids.compactMap { try rowID(ofAny: $0) } }
         var found: [RowID] = []
@@ -76,7 +77,7 @@ extension EntityStore {
         return found
     }
 
-    /// Returns the key of an id, or nil if the value is too long for an id.
+    /// The key of an id. Returns nil if the value is too long for an id.
     private func key(ofAny id: Value) throws -> [UInt8]? {
         do {
             return try idKey(id)

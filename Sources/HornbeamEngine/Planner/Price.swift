@@ -70,7 +70,7 @@ extension Filter {
 }
 
 extension Filter {
-    /// The share of rows that pass, if nothing is known of it.
+    /// The assumed share of rows that pass, if nothing better is known.
     fileprivate var guessedShare: Double {
         switch self {
         case .string, .text, .matches: 0.1
@@ -102,10 +102,10 @@ extension Planner {
         return max(share * guess, 1 / Double(max(1, rows)))
     }
 
-    /// The price of finding a path's candidates, testing, sorting and handing them on.
+    /// The price of finding a path's candidates, and of testing, sorting and returning them.
     /// - Parameters:
     ///   - narrowed: conjuncts that nearly all candidates pass, because the path finds candidates by them. They are
-    ///     tested on each row all the same.
+    ///     still tested on each row.
     ///   - entry: the price of finding a candidate.
     ///   - row: the price of reading its row; 0 if the row was read when it was found. Only paths with a price here
     ///     collect row ids before they read rows.
@@ -143,7 +143,7 @@ extension Planner {
         return !sort.isEmpty || !needs.columns.isEmpty
     }
 
-    /// The price of candidates until the limit is full.
+    /// The price of reading candidates until the limit is reached.
     private func walk(
         _ count: Int, _ answered: ConjunctSet, _ share: Double, isOrdered: Bool, _ each: Double, limit: Int?
     ) -> Double {
@@ -154,7 +154,7 @@ extension Planner {
         return min(Double(count), needed) * each
     }
 
-    /// The price of candidates that are all read and sorted.
+    /// The price of reading all candidates and sorting those that pass.
     private func sorting(_ count: Int, _ share: Double, _ each: Double, limit: Int?) -> Double {
         let passing = Double(count) * share
         // Without a limit all are sorted. Returned rows are looked up again, or copied.

@@ -19,7 +19,7 @@ struct RankedScan {
     func run(
         among rows: RowSelection?, _ needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool
     ) throws {
-        // The search knows errors of storage only; others are kept and thrown after it.
+        // The search can only throw storage errors. Others are kept and thrown after it.
         var failure: (any Error)?
         func accepts(_ row: UInt64) -> Bool {
             guard failure == nil else { return false }
@@ -70,8 +70,8 @@ struct RankedScan {
         return TextHit(row: rowID.rawValue, score: score)
     }
 
-    /// Equal scores are ordered by the other terms of the query's sort, or else by the smaller id. Integer ids that are
-    /// their own row ids need no look-up.
+    /// The order of equal scores: by the other terms of the query's sort, or else by ascending ids. Integer ids that
+    /// are their own row ids need no look-up.
     private func tieBreak(_ fail: @escaping (any Error) -> Void) throws -> TextTieBreak? {
         plan.ties.isEmpty ? try idTieBreak(fail) : try tieBreak(by: plan.ties, fail)
     }
@@ -79,7 +79,7 @@ struct RankedScan {
     private func tieBreak(by ties: [SortTerm], _ fail: @escaping (any Error) -> Void) throws -> TextTieBreak {
         let order = try RowOrder(ties, type: store.type, core: store.core)
         let start = try plan.position?.place(order, store)
-        // Each hit is compared with several others. Hits beyond the limit need not be remembered.
+        // Each hit is compared with several others. Not all places are remembered if there is a limit.
         var places: [UInt64: RowOrder.Place] = [:]
         let remembered = plan.budget.map { $0 < 1 << 40 ? 2 * $0 + 1 << 16 : .max } ?? .max
         func place(_ row: UInt64) throws -> RowOrder.Place {
@@ -102,10 +102,10 @@ struct RankedScan {
         }
     }
 
-    /// Returns a comparison of ids that breaks ties. Returns nil if ids are in the order of the rows, by which a search
-    /// breaks ties itself.
+    /// A comparison of ids that breaks ties. Returns nil if ids have the order of rows, by which a search breaks ties
+    /// itself.
     private func idTieBreak(_ fail: @escaping (any Error) -> Void) throws -> TextTieBreak? {
-        // The position's own hit may be gone, and then its row may never have had an id.
+        // The position's hit may be gone, and its row id then leads to no id. The id of the position is used for it.
         let gone = plan.position.flatMap { $0.position.hit == nil ? nil : $0 }
         let isRow = gone.flatMap(\.rowID).map { $0 < .firstAssigned } ?? true
         if isRow, store.type.hasIntegerIDs, try store.transaction.count(store.type.ids) == 0 { return nil }

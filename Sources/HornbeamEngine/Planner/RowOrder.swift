@@ -6,12 +6,12 @@
 import HornbeamKeys
 import HornbeamPages
 
-/// The position at which a query continues: after this entity, which need not be stored any more.
+/// The position at which a query continues: after an entity, which may no longer be stored.
 package struct QueryPosition: Sendable {
     package let id: Value
-    /// A row of the type. For a hit it is empty if the score alone determines its place.
+    /// The bytes of the entity's row. For a hit it is empty if the score alone determines its place.
     package let row: [UInt8]
-    /// Set for a hit of a search.
+    /// The hit, if the position is a hit of a search.
     let hit: HitPlace?
 
     package init(id: Value, row: [UInt8]) {
@@ -25,7 +25,7 @@ package struct QueryPosition: Sendable {
     }
 }
 
-/// A search's hit: its row at that time and its score. A reference, since every plan has room for a position.
+/// A search's hit: its row at that time and its score. A reference, because every plan has room for a position.
 package final class HitPlace: Sendable {
     let row: RowID
     let score: Double
@@ -65,7 +65,7 @@ package final class RowOrder {
     private let scores: [RowID: Double]
     /// Whether a place is only bytes, which sort as places do.
     let isBytes: Bool
-    /// Whether a place needs more than the values of an entity: when it was saved, or its links.
+    /// Whether a place needs data besides the values of an entity: the time of its save, or its links.
     let needsStored: Bool
 
     /// - Parameter scores: scores of a full-text search, for a sort by them. Rows without an entry have the score 0.
@@ -121,7 +121,7 @@ package final class RowOrder {
         return Place(parts: parts, rowID: rowID)
     }
 
-    /// Appends the bytes of a row's place. For orders with `isBytes` only.
+    /// Appends the bytes of a row's place. Only for orders with `isBytes`.
     func append(_ rowID: RowID, _ row: RowReader, to key: inout KeyWriter) throws {
         guard case .key(let terms)? = segments.first else { return }
         for term in terms { try append(term, rowID, row, to: &key) }
@@ -161,13 +161,12 @@ package final class RowOrder {
         return order == 0 ? left.rowID < right.rowID : order < 0
     }
 
-    /// Whether a place comes after another one. The other place may belong to an entity that is gone: then equal places
-    /// throw.
+    /// Whether a place comes after another one. If the entity of the other place is gone, equal places throw an error.
     func isBehind(_ position: Place, _ place: Place) throws(HornbeamError) -> Bool {
         try isBehind(position, order: order(position, place), place.rowID)
     }
 
-    /// Whether a row with this key comes after a position. For orders with `isBytes` only.
+    /// Whether a row with this key comes after a position. Only for orders with `isBytes`.
     func isBehind(_ position: Place, _ key: Bytes, _ rowID: RowID) throws(HornbeamError) -> Bool {
         var order = 0
         if case .bytes(let bytes)? = position.parts.first { order = bytes.withUnsafeBytes { $0.order(key) } }
@@ -179,7 +178,7 @@ package final class RowOrder {
         return order == 0 ? position.rowID < rowID : order < 0
     }
 
-    /// Negative if the first comes before the second, 0 if only the row ids tell.
+    /// Negative if the first place is before the second, 0 if only the row ids decide.
     private func order(_ left: Place, _ right: Place) -> Int {
         for (index, segment) in segments.enumerated() {
             var order = 0

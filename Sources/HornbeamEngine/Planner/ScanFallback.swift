@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides when a walk in the query's order is given up for a scan. The planner doesn't know which share of the rows
-// passes a condition that is tested on rows, nor when a caller stops. Where few rows pass, looking up each row of an
-// index takes several times as long as reading them all. So the walk is watched: when the rest of it seems to take
-// longer than a scan, a scan continues after its last place. A wrong guess costs about a scan and the sort of the
-// wanted rows.
+// Decides when a walk in the query's order is abandoned for a scan. The planner doesn't know the share of rows that
+// pass a condition which is tested on rows, nor when a caller stops. If few rows pass, looking up each row of an index
+// takes several times as long as reading all rows in stored order. So the walk is watched: when its rest seems to take
+// longer than a scan, a scan continues after the walk's last place. A wrong guess costs about a scan and the sort of
+// the wanted rows.
 
-/// The scan that may replace a walk, with the prices that decide when.
+/// The scan that may replace a walk, with the prices for that decision.
 struct ScanFallback {
     let filter: Filter
     let sort: [SortTerm]
     /// Whether ties may come in any order, so that the walk may have left out rows that are equal to its last one. The
-    /// scan then starts over: no row of the walk has passed.
+    /// scan then starts over. Such a query wants one row, so no row of the walk has passed.
     let ignoresTies: Bool
-    /// The price of a candidate of the walk: to find, to look up and to test it.
+    /// The price of a candidate of the walk: finding it, looking it up and testing it.
     fileprivate let candidate: Double
     fileprivate let rows: Int
     /// Upper bound of the candidates of the walk.
@@ -32,7 +32,7 @@ struct WalkProgress {
     /// Candidates since the last one that passed.
     private var drought = 0
     /// The state when `looked` doubled the last time but one. The candidates since then are at least half of all, and
-    /// show the recent rate.
+    /// give the recent rate.
     private var start = (looked: 0, passed: 0)
     private var doubled = (looked: 0, passed: 0)
 
@@ -66,8 +66,8 @@ struct WalkProgress {
 }
 
 extension Planner {
-    /// Returns nil if the path is walked to its end. Where all candidates are results, only a caller that may stop
-    /// needs a fallback.
+    /// The scan that may replace a choice's walk. Returns nil if the walk is never abandoned. If all candidates are
+    /// results, only a caller that may stop needs a fallback.
     func fallback(_ choice: Candidate) -> ScanFallback? {
         guard query.mayStop || query.limit != nil, choice.isOrdered, choice.covering == .no, !sort.isEmpty,
             !query.requiresIndex

@@ -61,8 +61,8 @@ extension Planner {
                 + "weights of fields have scores in an index with positions only")
     }
 
-    /// The index that has the scores of a match; nil if none has. `.invalid` if one has, but not of all that the query
-    /// asks for.
+    /// The index that has the scores of a match; nil if there is none. Throws `.invalid` if the only such index may
+    /// lack rows that the query asks for.
     func scored(_ match: TextMatch) throws -> (index: EntityTextIndex, implied: ConjunctSet)? {
         var implied: ConjunctSet?
         let index = try type.textIndexes.answering(match) { index in
@@ -80,8 +80,8 @@ extension Planner {
                 + "something else")
     }
 
-    /// The path to the rows that a search may find, of several that to the fewest; nil if there is none that may take
-    /// less than to test the rows of hits.
+    /// The path that restricts a search to the fewest rows. Returns nil if no path can take less than testing the rows
+    /// of hits.
     private func others(beside place: Int) throws -> Candidate? {
         guard conjuncts.count > 1, rows > 0 else { return nil }
         var best: Candidate?
@@ -104,7 +104,7 @@ extension Planner {
     }
 
     /// Whether gathering such a path's rows takes less than testing the rows of a search's hits. Gathered rows are
-    /// cached, so the number of rows that earlier searches have tested counts too. If it isn't worthwhile yet, the
+    /// cached, so the number of rows that earlier searches have tested counts, too. If it isn't worthwhile yet, the
     /// tests are added to that number.
     private func isWorthwhile(_ others: Candidate, beside found: Double) throws -> Bool {
         let count = others.path.candidates(rows: rows)
@@ -119,7 +119,7 @@ extension Planner {
         return false
     }
 
-    /// Returns about how many of the `found` hits of a ranked search are tested, if `passing` of all rows pass.
+    /// Estimated number of the `found` hits of a ranked search that are tested, if `passing` of all rows pass.
     private func tests(of found: Double, _ passing: Int) -> Double {
         guard let budget else { return found }
         let share = min(Double(max(passing, 1)) / Double(rows), 1)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorts rows that no index gives in order, keeping only as many as the limit can need. The places of rows in the order
-// are bytes in one block, and the sort reads nothing else. Only properties whose order Swift alone knows are compared
-// value by value.
+// are bytes in one block, and the sort reads nothing else. Only properties whose order is Swift code are compared value
+// by value.
 //
 // Without a limit small rows are copied after their keys, so that they need not be looked up again.
 
@@ -19,16 +19,16 @@ package struct SortedRows {
     private var entries = EntryBuffer()
     /// The last key of the best `limit` rows so far.
     private var worst: (key: [UInt8], rowID: RowID)?
-    /// Used instead of `entries` if the order has parts that are no bytes.
+    /// The places of the rows, instead of `entries`, if the order has parts that aren't bytes.
     private var places: [RowOrder.Place] = []
     private var threshold: RowOrder.Place?
 
-    /// The size of the largest rows that are kept. Larger ones are looked up again.
+    /// Maximum size of a kept row, in bytes. Larger rows are looked up again.
     private static let keptRowSize = 512
     /// The size of all entries, in bytes, from which no more rows are kept.
     private static let keptSize = 1 << 27
 
-    /// - Parameter needsRows: whether the rows will be asked for in order.
+    /// - Parameter needsRows: whether the caller will read the rows.
     package init(_ order: RowOrder, limit: Int?, after position: RowOrder.Place?, needsRows: Bool) {
         self.order = order
         self.limit = limit.flatMap { $0 < 1 << 40 ? $0 : nil }
@@ -93,8 +93,8 @@ package struct SortedRows {
         return (0..<entries.count).map { RowID(rawValue: entries.number($0)) }
     }
 
-    /// Calls `body` with the rows in order, without the first `skipped`, until it returns false. A row that is gone
-    /// comes as nil. `body` must not change the store.
+    /// Calls `body` with the rows in order, without the first `skipped`, until it returns false. A row that no longer
+    /// exists is nil. `body` must not change the store.
     mutating func finish(
         skipping skipped: Int = 0, in store: EntityStore, _ body: (RowID, RowReader?) throws -> Bool
     ) throws {

@@ -11,25 +11,25 @@ import HornbeamTree
 /// when needed and remember the result.
 final class TextPaths {
     struct Path {
-        /// The conjunct's.
+        /// The position of the conjunct.
         let place: Int
         let path: AccessPath
         let count: Int
-        /// Whether all that is found passes the conjunct.
+        /// Whether all rows found pass the conjunct.
         let isExact: Bool
-        /// The conjuncts that hold for all that the index has.
+        /// The conjuncts that hold for all rows in the index.
         let implied: ConjunctSet
 
-        /// The conjuncts that all that is found passes.
+        /// The conjuncts that all rows found pass.
         var answered: ConjunctSet { isExact ? implied.inserting(place) : implied }
     }
 
     @exclusivity(unchecked) private(set) var found: [Path] = []
-    /// Ranges that a ranked search could be restricted to, and about how many rows of its hits it tests instead: that
-    /// takes less.
+    /// Ranges to which a ranked search could be restricted, and the estimated number of hits whose rows it tests
+    /// instead, because that takes less.
     @exclusivity(unchecked) var untaken: (ranges: IndexMatch, entries: TreeIdentity, tests: Double)?
 
-    /// Rows below which a scan takes less than the look at an index.
+    /// Number of rows below which a scan takes less than reading an index.
     private static let fewRows = 64
 
     /// - Parameter wantsIndex: whether a scan is refused, however few rows there are.
@@ -39,7 +39,8 @@ final class TextPaths {
         }
     }
 
-    /// The plan will be run: the tests count for the next search that could be restricted to the same ranges.
+    /// Must be called when the plan will be run: its tests count for the next search that could be restricted to the
+    /// same ranges.
     func noteTests(in store: EntityStore) {
         guard let untaken else { return }
         store.selections.note(tests: Int(untaken.tests.rounded(.up)), untaken.ranges, of: untaken.entries)
@@ -50,8 +51,9 @@ final class TextPaths {
         found.first { $0.place == place }?.count
     }
 
-    /// The search for a condition. A part of a text is looked for by the index that finds the fewest.
-    /// - Parameter conjuncts: all that hold for the rows in question.
+    /// The path for a condition; nil if there is none. For a part of a text it uses the index that finds the fewest
+    /// rows.
+    /// - Parameter conjuncts: all conditions that hold for the wanted rows.
     static func path(
         _ place: Int, _ condition: Filter, of conjuncts: [Filter], _ store: EntityStore, rows: Int, wantsIndex: Bool
     ) throws -> Path? {
@@ -82,7 +84,7 @@ final class TextPaths {
         }
     }
 
-    /// The index whose words a condition means, or another index with the same words if that one lacks some of the
+    /// The index that defines words for a condition, or another one with the same words if the first may lack wanted
     /// rows.
     private static func index(
         for match: TextMatch, among conjuncts: [Filter], _ type: EntityType
@@ -97,7 +99,7 @@ final class TextPaths {
         return nil
     }
 
-    /// Returns an estimate of the number of matches, or nil if the index can't be asked. The test can do without it.
+    /// Estimated number of matches. Returns nil if the index can't run the search, which the test doesn't need.
     private static func estimate(_ index: EntityTextIndex, _ match: TextMatch, _ store: EntityStore) throws -> Int? {
         do {
             return try IndexSearch(index, match, store).estimate()
@@ -108,13 +110,13 @@ final class TextPaths {
 }
 
 extension EntityTextIndex {
-    /// Whether a search means the same to it as to another one.
+    /// Whether a search has the same meaning in both indexes.
     fileprivate func hasWords(of other: EntityTextIndex) -> Bool {
         storesPositions == other.storesPositions
             && description.knownAnalyzer == other.description.knownAnalyzer
     }
 
-    /// Returns the conjuncts of a query that hold for all rows in the index, or nil if the index may lack rows that the
+    /// The conjuncts of a query that hold for all rows in the index. Returns nil if the index may lack rows that the
     /// query asks for.
     func implied(by conjuncts: [Filter], _ type: EntityType) throws -> ConjunctSet? {
         guard let condition else { return ConjunctSet() }
@@ -123,8 +125,8 @@ extension EntityTextIndex {
 }
 
 extension StringTest {
-    /// Returns a search that every text which passes the test matches in the index, or nil if the index can't tell. It
-    /// can't if the test ignores accents: the test removes the marks of all scripts, an index at most those of some.
+    /// A search of the index that finds every text that passes the test. Returns nil if there is none, as for a test
+    /// that ignores accents: the test removes the marks of all scripts, an index at most those of some.
     fileprivate func match(_ index: EntityTextIndex) -> TextMatch? {
         guard !isNegated, isDiacriticSensitive, !columns.isEmpty else { return nil }
         let place: PartPlace =
@@ -143,7 +145,7 @@ extension StringTest {
 }
 
 extension TextMatch {
-    /// The search as one of an index over these columns and maybe others; nil if that would find something else.
+    /// The search rewritten for an index over these columns and maybe others. Returns nil if it would find other rows.
     fileprivate func over(_ index: EntityTextIndex) -> TextMatch? {
         if columns == index.columns { return self }
         let places = columns.compactMap { index.columns.firstIndex(of: $0) }
@@ -154,8 +156,8 @@ extension TextMatch {
             columns: index.columns, query: isAll ? asked : .field(places, asked), using: self.index)
     }
 
-    /// Returns a search that finds all that this one finds, in an index without positions. The rows found must then be
-    /// looked at. Returns nil if there is no such search.
+    /// A search of an index without positions that finds all rows that this one finds, and maybe more, which must be
+    /// tested. Returns nil if there is none.
     fileprivate func withoutPositions(_ index: EntityTextIndex) -> TextMatch? {
         query.withoutPositions(index.index.analyzer)
             .map { TextMatch(columns: columns, query: $0, using: self.index) }

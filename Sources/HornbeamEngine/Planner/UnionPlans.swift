@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of an `or` whose every branch has a path of its own: an index, a search, ids, a range of them, a relation, a
-// join, or a union again. The row ids are put together before a row is read.
+// Plans of an `or` whose branches all have paths of their own: an index, a search, ids, a range of ids, a relation, a
+// join, or another union. The row ids are collected before a row is read.
 
 import HornbeamTree
 
-/// The unions that the conjuncts of a query have. A class, so that a planner can look for them only when needed and
+/// The unions that answer conjuncts of a query. A class, so that a planner can look for them only when needed and
 /// remember the result.
 final class UnionPaths {
-    /// The way to the rows of an `or`, or of one of its branches.
+    /// The path to the rows of an `or`, or of one of its branches.
     struct Branch {
         var path: AccessPath
-        /// About how many rows it finds.
+        /// Estimated number of rows that it finds.
         var count: Int
         /// Whether all rows that it finds pass.
         var isExact: Bool
-        /// The price of finding the row ids, where that is more than reading them in an index.
+        /// The price of finding the row ids, apart from reading them in an index.
         var price = 0.0
 
         /// The price of finding the row ids and of looking up the rows.
@@ -24,7 +24,7 @@ final class UnionPaths {
     /// The unions found, by the conjunct's position; nil before the search.
     @exclusivity(unchecked) fileprivate(set) var found: [(place: Int, union: Branch)]?
 
-    /// About how many rows pass a conjunct; nil if it has no union.
+    /// Estimated number of rows that pass a conjunct; nil if no union answers it.
     func count(_ place: Int) -> Int? {
         found?.first { $0.place == place }?.union.count
     }
@@ -43,7 +43,7 @@ extension Planner {
         }
     }
 
-    /// The unions found, as paths of their own.
+    /// A candidate for each union.
     func unionCandidates() -> [Candidate] {
         (unions?.found ?? []).map { place, union in
             let answered = union.isExact ? ConjunctSet(place) : ConjunctSet()
@@ -54,7 +54,7 @@ extension Planner {
         }
     }
 
-    /// Returns the union of the branches' paths, or nil if there are no branches or one has no path.
+    /// The union of the branches' paths. Returns nil if there are no branches, or if one has no path.
     private func union(of branches: [Filter]) throws -> Branch? {
         guard !branches.isEmpty else { return nil }
         var parts: [AccessPath] = []
@@ -77,7 +77,7 @@ extension Planner {
         }
     }
 
-    /// The cheapest path of one branch.
+    /// The cheapest path of one branch; nil if it has none.
     private func branch(_ branch: Filter) throws -> Branch? {
         let parts = branch.conjuncts.listingAlternatives
         if parts.contains(where: { if case .none = $0 { true } else { false } }) {
@@ -104,7 +104,7 @@ extension Planner {
         return best
     }
 
-    /// A range of ids.
+    /// The path for conditions on ids that set a range; nil if they don't.
     private func idRange(of parts: [Filter]) throws -> Branch? {
         if let (range, answered) = try idKeys(of: parts) {
             return Branch(
@@ -118,7 +118,7 @@ extension Planner {
             isExact: others.count == 0 && bounds.answered.count == parts.count)
     }
 
-    /// The path for one condition.
+    /// The path for one condition; nil if it has none.
     private func branch(ofOne part: Filter, of parts: [Filter]) throws -> Branch? {
         switch part {
         case .compare(0, .equal, let value):
@@ -139,7 +139,7 @@ extension Planner {
                 Branch(path: .elements($0), count: $0.match.count, isExact: $0.isExact, price: $0.match.seekCost)
             }
         default:
-            // In the branch the other conjuncts hold too.
+            // The other conjuncts hold for the rows of the branch, too.
             let all = conjuncts + parts
             return try TextPaths.path(0, part, of: all, store, rows: rows, wantsIndex: query.requiresIndex).map {
                 Branch(path: $0.path, count: $0.count, isExact: $0.isExact)
