@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entities as lines of JSON, by description only: `{"id":1,"name":"x","author":5,"tags":[1,2]}`, relations as ids.
-// Exact both ways: integers and decimals as written, doubles in the shortest form that reads back the same (NaN and
-// infinities as strings), data in base64, dates in ISO 8601 (UTC), or, where no such text is exact, as seconds since
-// 2001-01-01, which is also how a number is read. A number that the property can't hold is refused.
+// Entities as lines of JSON, without their Swift types: `{"id":1,"name":"x","author":5,"tags":[1,2]}`. Relations are
+// ids. Writing and reading are exact: integers and decimals are written in full, doubles in the shortest form that is
+// read back as the same double (NaN and infinities as strings), data in base64, dates in ISO 8601 (UTC) or, if no such
+// text is exact, as seconds since 2001-01-01. A number is read as a date in such seconds. A number that the property
+// can't hold is refused.
 
 import FoundationEssentials
 package import HornbeamPages
 
-/// Reads and writes the entities of one type. Use while the transaction is open.
+/// Reads and writes the entities of one type. It must be used only while the transaction is open.
 package struct JSONRows {
     private let store: EntityStore
     private let core: StoreTransaction
@@ -27,7 +28,7 @@ package struct JSONRows {
 
     // MARK: Writing
 
-    /// One entity as a line, without the line feed. Columns and relations that are null or empty are left out.
+    /// Writes one entity as a line, without the line feed. Null columns and empty relations are left out.
     package func line(_ rowID: RowID, _ row: RowReader) throws -> String {
         var members: [(name: String, value: JSONNode)] = []
         for (number, column) in type.description.columns.enumerated() where column.linkedRelation == nil {
@@ -69,7 +70,7 @@ package struct JSONRows {
     // MARK: Reading
 
     /// Saves the entity of one line, and replaces an entity with the same id. Relations that the line names are set;
-    /// others are left as they are. If the line is no such entity, throws `.invalid` and changes nothing.
+    /// others are left as they are. Throws `.invalid` and changes nothing if the line isn't an entity of the type.
     @discardableResult
     package func save(line: Bytes) throws -> RowID {
         guard let members = try JSONParser.members(line) else {
@@ -98,11 +99,11 @@ package struct JSONRows {
     }
 
     /// Saves the entity with these values, one for each column of the type, and sets the relations that are given. A
-    /// value that is null where none can be stays unwritten, as in a row that is older than its property.
+    /// null in a column that can't be null isn't written, as in a row that is older than its property.
     @discardableResult
     package func save(_ values: [Value], _ links: [(side: EdgeSide, ids: [Value])]) throws -> RowID {
         var row = store.makeRow()
-        // An entity with a time of its last save keeps that.
+        // A time of the last save in `values` replaces this one.
         store.stamp(&row)
         for (number, column) in type.description.columns.enumerated() {
             let isUnwritten = values[number] == .null && (column.isHidden || !column.type.isOptional)
@@ -130,7 +131,7 @@ package struct JSONRows {
     ) throws -> RowID {
         var targets: [(store: EntityStore, rows: [RowID])] = []
         do {
-            // Before the row: one of them may be refused.
+            // Targets come before the row, because one of them may be refused.
             for (side, ids) in links {
                 let target = try core.store(side.target)
                 targets.append((target, []))
@@ -209,7 +210,7 @@ package struct JSONRows {
         return "the nearest number it holds is \(nearest)"
     }
 
-    /// The value of a column of `type`; nil if the node is no such value.
+    /// Reads a node as a value of a column of `type`. Returns nil if it is none.
     package static func value(_ node: JSONNode, as type: ColumnType) -> Value? {
         switch (type, node) {
         case (.optional(let wrapped), _): return node == .null ? .null : value(node, as: wrapped)
@@ -254,10 +255,10 @@ package struct JSONRows {
 }
 
 extension Value {
-    /// JSON text that reads back as this value.
+    /// The JSON text that is read back as this value.
     package var json: String { JSONRows.node(self).text }
 
-    /// Says why the bytes are no JSON value, and at which place; nil if they are a JSON value.
+    /// The reason why the bytes are no JSON value, with the place; nil if they are one.
     package static func flaw(inJSON bytes: Bytes) -> String? {
         do throws(HornbeamError) {
             _ = try JSONParser.parse(bytes)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the row of a deleted entity from the stored row and its links, without reading the entity. Reading the entity
-// with its relations, and making dynamic values and a tree of JSON of it, took ten times as many instructions.
-// `Deleted` reads the format that is written here.
+// with its relations, and making dynamic values and a JSON tree of it, took ten times as many instructions. `Deleted`
+// reads the format that is written here.
 
 import HornbeamPages
 import HornbeamTree
 
 extension EntityStore {
-    /// Returns the record that `deleted`, the store of this type's deleted entities, has to keep of a stored entity:
-    /// its properties by name, without null ones, and the ids of its links by relation, without relations that have
-    /// none. Columns and relations that only the store still has are kept too. Returns nil if the entity isn't stored.
+    /// Makes the row of a stored entity for `deleted`, the store of this type's deleted entities: its properties by
+    /// name, without null ones, and the ids of its links by relation, without empty relations. Columns and relations
+    /// that only the store still has are included. Returns nil if the entity isn't stored.
     package func tombstone(of rowID: RowID, in deleted: EntityStore) throws -> [UInt8]? {
         var writer = deleted.makeRow()
-        // First, because reading links may change the trees that the row is in.
+        // Links come first, because reading them may change the trees that the row is in.
         var links = JSONBytes()
         try appendLinks(of: rowID, to: &links)
         guard let row = try row(rowID) else { return nil }
@@ -60,7 +60,7 @@ extension EntityStore {
         json.close("}")
     }
 
-    /// Stores what `tombstone` has made; the entity is not stored any more.
+    /// Stores a row that `tombstone` has made. The entity must no longer be stored.
     package func saveTombstone(_ row: [UInt8]) throws {
         let id = try row.withUnsafeBytes { try RowReader($0, of: type).value(0) }
         try save(row, try ensureRowID(of: id, saving: true), time: .given, hasNoCounterpart: true)
@@ -68,7 +68,7 @@ extension EntityStore {
 }
 
 extension JSONBytes {
-    /// In the form that `JSONRows` gives a value.
+    /// Writes a value in the form of `JSONRows`.
     mutating func value(_ value: Value) {
         switch value {
         case .int(let number):
