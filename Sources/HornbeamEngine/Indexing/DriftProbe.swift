@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects drift: the code of a registered index was changed but its version wasn't, so the stored entries come from
+// Detects drift: the code of a registered index was changed and its version wasn't, so the stored entries come from
 // other code. The catalogue doesn't show this. A probe runs the code for a sample of entities and compares the entries.
 
 import HornbeamPages
 import HornbeamTree
 
-/// The reaction of registering if a sample of an index shows that its code gives other rows than are stored.
+/// The reaction of registering an index if a sample shows that its code gives other rows than the stored ones.
 public enum DriftPolicy: Sendable {
-    /// No sample is taken.
+    /// Takes no sample.
     case ignore
-    /// `.indexDrift`; the index isn't registered.
+    /// Throws `.indexDrift`; the index isn't registered.
     case `throw`
-    /// It is built anew.
+    /// Builds the index anew.
     case rebuild
 }
 
 /// Compares entries with those that the code makes now, in both directions: from rows to entries, and from entries to
 /// rows.
 struct DriftProbe {
-    /// Samples of each direction: that many calls of the program's code at most.
+    /// Maximum number of samples in each direction, and so of calls of the program's code.
     static let samples = 32
 
     let index: MaintainedIndex
@@ -54,7 +54,7 @@ struct DriftProbe {
         }
     }
 
-    /// The row that an entry is of.
+    /// The row of an entry; nil if the entry is damaged.
     private func rowID(_ key: Bytes, _ value: Bytes) -> RowID? {
         if case .rows(let index) = index.planned { return index.rowID(key: key, value: value) }
         return index.trees.rowID(key)
@@ -87,7 +87,7 @@ struct DriftProbe {
                 + "version “\(index.registration.version)” hasn't; give it another version, or repair it")
     }
 
-    /// Calls `body` with entries that are spread evenly over a tree, until it returns something.
+    /// Calls `body` with entries that are spread evenly over a tree, until it returns an error. Returns that error.
     private func forEachSample(
         _ tree: TreeID, _ body: (_ key: Bytes, _ value: Bytes) throws -> HornbeamError?
     ) throws -> HornbeamError? {
@@ -95,7 +95,7 @@ struct DriftProbe {
         let samples = min(count, UInt64(Self.samples))
         var cursor = try transaction.cursor(tree)
         for sample in 0..<samples {
-            // Without a product, which a damaged count might make too great.
+            // Calculated without the product of count and sample, which could overflow if the count is damaged.
             let place = count / samples * sample + count % samples * sample / samples
             guard try cursor.seek(index: place) else { return nil }
             if let drift = try body(cursor.key, cursor.value) { return drift }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds indexes from the rows: one pass over them, the keys sorted, then appended in order, so that nodes come out
-// packed. Memory is bounded, with any number of rows.
+// Builds indexes from the rows: each index takes one pass over the rows, its keys are sorted and appended in order, so
+// that nodes are packed. Memory is bounded for any number of rows.
 
 import HornbeamPages
 import HornbeamText
@@ -32,7 +32,7 @@ package struct IndexBuilder {
         self.progress = progress
     }
 
-    /// `.uniqueViolation` if two rows have the same key in a unique index.
+    /// Builds indexes. Throws `.uniqueViolation` if two rows have the same key in a unique index.
     /// - Parameter names: the indexes to build. Their trees exist and are empty.
     package func build(_ names: Set<String>) throws {
         let total = Int(clamping: try transaction.count(type.rows))
@@ -76,9 +76,9 @@ package struct IndexBuilder {
         }
     }
 
-    /// The entry before `entry`, in the order of the keys, that has the same key.
-    /// - Parameter group: the entries since the last other key in the tree. A cut key may stand for several whole ones.
-    ///   Its entries are in the order of row ids, so equal whole keys need not be adjacent.
+    /// An entry before `entry`, in the order of the keys, that has the same key; nil if there is none.
+    /// - Parameter group: the entries since the last different key. Several whole keys may share a cut key. Its entries
+    ///   are in the order of row ids, so equal whole keys need not be adjacent.
     private func holder(of entry: Entry, _ index: EntityIndex, _ group: inout [Entry]) throws -> Entry? {
         let isCut = entry.key.count == IndexKeyBytes.cutSize
         guard let first = group.first, first.key == entry.key else {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a state of the file can answer for a registered index; if not, the reason and the remedy.
+// Finds out whether a registered index can be used in a state of the file; if not, gives the reason and the remedy.
 
 import HornbeamPages
 import HornbeamTree
 
 extension IndexRegistration {
-    /// The index's trees in a state. `.indexNotReady`, with the cause, if there is no answer from this state.
+    /// The index's trees in a state. Throws `.indexNotReady`, with the cause, if the index can't be used in this state.
     func trees(in transaction: Transaction) throws -> IndexTrees {
         if let trees = try readyTrees(in: transaction) { return trees }
         throw try notReady(in: transaction)

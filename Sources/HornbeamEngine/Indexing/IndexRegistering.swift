@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registering: brings the file's index up to the code that is given, by nothing if it is the same, by the rows that it
-// has missed, or by building it from all rows. All in one write transaction, beside any number of readers.
+// Registers an index: brings the file's index up to date with the program's code. Nothing is done if it is, or the rows
+// that it has missed are processed, or it is built from all rows. This takes one write transaction, beside any number
+// of readers.
 
 import HornbeamPages
 package import HornbeamTree
@@ -9,14 +10,14 @@ import Synchronization
 /// The work to do before an index can follow its rows.
 package enum RegistrationWork: Equatable {
     case none
-    /// The tree's reduced values, which a program without the code has left unknown.
+    /// Compute the tree's reduced values, which a program without the code has left unknown.
     case completion
-    /// The rows that it has missed.
+    /// Process the rows that it has missed.
     case missedRows
     case building
 }
 
-/// One registering, in one transaction. The index's reduction must have been given to the store before.
+/// Registers one index in one transaction. The store must already have the index's reduction.
 package struct IndexRegistering {
     package let registration: IndexRegistration
     package let transaction: Transaction
@@ -37,7 +38,8 @@ package struct IndexRegistering {
 
     package func type() throws -> EntityType { try schema.type(registration.entity) }
 
-    /// `.indexMismatch` if the name is another index's.
+    /// Finds out which work there is. Throws `.indexMismatch` if the name belongs to an index of another kind or entity
+    /// type.
     package func work() throws -> RegistrationWork {
         try registration.check()
         let type = try type()
@@ -59,8 +61,8 @@ package struct IndexRegistering {
         return try transaction.lacksReductions(tree) ? .completion : .none
     }
 
-    /// Whether catching up takes less than building. Each missed row is looked up in both states; building reads the
-    /// rows in their order.
+    /// Whether catching up takes less than building. Catching up looks up each missed row in both states; building
+    /// reads the rows in their order.
     package func isShort(_ missed: TreeID, of type: EntityType) throws -> Bool {
         try transaction.count(missed) < transaction.count(type.rows) / 4 + 100
     }
@@ -70,7 +72,7 @@ package struct IndexRegistering {
         return stored?.name == registration.reduction?.name && stored?.size == registration.reduction?.size
     }
 
-    /// The index as the file has it once the work is done.
+    /// The index as the file has it after the work.
     package func index() throws -> StoredIndex {
         StoredIndex(
             name: registration.name, identity: registration.identity,
@@ -80,7 +82,7 @@ package struct IndexRegistering {
                 columns: RegisteredCatalogue.fingerprint(try type().description)))
     }
 
-    /// Does the work; the index as it is afterwards.
+    /// Does the work. Returns the index as it is afterwards.
     package func run(_ work: RegistrationWork) throws -> (StoredIndex, MaintainedIndex) {
         let type = try type()
         let index = try index()
@@ -133,7 +135,7 @@ package struct IndexRegistering {
         try reports.finish()
     }
 
-    /// Returns an error if a sample shows entries that are other code's.
+    /// Takes a sample of the index. Returns an error if entries come from other code.
     package func drift(of index: MaintainedIndex) throws -> HornbeamError? {
         try DriftProbe(index: index, type: try type(), transaction: transaction).run()
     }
@@ -155,7 +157,8 @@ package struct IndexRegistering {
         try reports.finish()
     }
 
-    /// Brings the index from what a row was, by the note of it, to what it is.
+    /// Updates the index from a row's former state to its present one.
+    /// - Parameter noted: the note of the former state.
     package func catchUp(_ rowID: RowID, noted: [UInt8], _ follower: any IndexFollower, _ type: EntityType) throws {
         let former = try MissedRow.row(noted)
         let changes = try (former ?? []).withUnsafeBytes { bytes in
@@ -167,19 +170,19 @@ package struct IndexRegistering {
     }
 }
 
-/// A registered index, as a list of them shows it.
+/// A registered index, as a list of indexes shows it.
 public struct RegisteredIndexDescription: Sendable, Equatable {
     public enum State: Sendable, Equatable {
-        /// It follows every change.
+        /// The index follows every change.
         case current
-        /// The program hasn't registered it since the database was opened. It has missed the changes of this many
-        /// entities, and gets them when it is registered again.
+        /// The program hasn't registered the index since the database was opened. The index has missed the changes of
+        /// this many entities, and processes them when it is registered again.
         case unregistered(missed: Int)
         /// The index is being built in the background, or was until the database was closed. `done` of its `total`
-        /// entities have been read. A former index of the name is listed too.
+        /// entities have been read. A former index of the same name is listed, too.
         case building(done: Int, total: Int)
-        /// The file's record of it is damaged. The index can't be queried, nor can another one of its name be
-        /// registered, before it is dropped by `unregister`.
+        /// The file's record of it is damaged. The index can't be queried, and no index of its name can be registered,
+        /// until `unregister` drops it.
         case unreadable
     }
 
@@ -189,9 +192,9 @@ public struct RegisteredIndexDescription: Sendable, Equatable {
     public let version: String
     public let settings: [String: String]
     public let state: State
-    /// Rows in it.
+    /// Number of rows in the index.
     public let entries: Int
-    /// Number of bytes of the pages that its tree takes, long values not counted.
+    /// Size of the pages of its tree in bytes, without long values.
     public let bytes: Int
 
     package init(

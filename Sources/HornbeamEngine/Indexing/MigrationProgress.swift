@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The progress that a database reports while it is opened: the work that its schema needs.
 
-/// Progress of a step of opening. Rows are counted by each step anew: `done` never exceeds `total`.
+/// Progress of a step of opening. Each step counts its own rows; `done` never exceeds `total`.
 public struct MigrationProgress: Sendable, Equatable {
-    /// The work that is being done.
+    /// The kind of work.
     public enum Step: String, Sendable {
-        /// Rows get other columns: conversions, derived properties, properties that are forgotten.
+        /// Rows get other columns: properties are converted, derived or forgotten.
         case migratingRows
-        /// Links are converted: those of a relation, or, as an intermediate step, those of a whole type.
+        /// Links are converted: the links of a relation or, as an intermediate step, of a whole type.
         case migratingLinks
         /// Rows that are older than a property get its default.
         case completingRows
@@ -20,16 +20,17 @@ public struct MigrationProgress: Sendable, Equatable {
     public var step: Step
     /// The entity type; empty for a step of the program's own.
     public var entity: String
-    /// The index, the relation or the program's step; empty where all rows or all links of a type are meant.
+    /// The index, the relation or the program's own step; empty for work on all rows or all links of a type.
     public var name: String
     public var done: Int
     public var total: Int
 
-    /// Gets a report now and then. Throw to cancel: opening then fails with the error, and the file is as it was.
+    /// Receives a report at the end of a step and every 1,024 rows. If it throws, opening fails with the error, and the
+    /// file is unchanged.
     public typealias Handler = (MigrationProgress) throws -> Void
 }
 
-/// Reports of one step, at its end and every 1,024 rows.
+/// Reports the progress of one step, at its end and every 1,024 rows.
 package struct StepProgress {
     private let handler: MigrationProgress.Handler?
     private var progress: MigrationProgress

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the entries of many rows on several threads. One thread reads the rows in its transaction and copies a batch of
-// them; it gets the entries in the order of the rows, as if it had made them itself.
+// Makes the entries of many rows on several threads. One thread reads the rows in its transaction and copies them in
+// batches. It gets the entries in the order of the rows, as if it had made them itself.
 
 import Dispatch
 import Foundation
@@ -8,14 +8,14 @@ import HornbeamPages
 import HornbeamTree
 import Synchronization
 
-/// Rows of an entity type that an index is built of.
+/// Rows of an entity type from which an index is built.
 package struct RowBatch: Sendable {
     /// Number of threads that call an index's function at the same time.
     package static let standardThreads = min(8, ProcessInfo.processInfo.activeProcessorCount)
-    /// Numbers of bytes and of rows from which on the rows' entries are made.
+    /// A batch is full at this number of bytes or of rows.
     private static let sizeBound = 1 << 18
     private static let countBound = 4096
-    /// No thread is worth fewer rows.
+    /// Minimum number of rows for which another thread is worthwhile.
     private static let leastRows = 32
 
     private struct Place: Sendable {
@@ -27,7 +27,7 @@ package struct RowBatch: Sendable {
     private let registration: IndexRegistration
     private let follower: any IndexFollower
     private let threads: Int
-    /// Whose write transaction waits for the threads.
+    /// The store whose write transaction waits for the threads.
     private let pages: PageStore?
     private var bytes: [UInt8] = []
     private var places: [Place] = []
@@ -50,14 +50,15 @@ package struct RowBatch: Sendable {
     /// Adds the entries of the rows to a sorter and removes the rows. If rows can't be indexed, throws the error of the
     /// first such row, with any number of threads.
     mutating func finish(into sorter: inout EntrySorter) throws {
-        // Several parts for each thread: one row may take as long as a hundred others.
+        // Each thread gets several parts, because one row may take as long as a hundred others.
         let count = min(threads == 1 ? 1 : threads * 4, (places.count + Self.leastRows - 1) / Self.leastRows)
         let parts = Mutex([Result<EntryBuffer, any Error>?](repeating: nil, count: count))
         let batch = self
         DispatchQueue.concurrentPerform(iterations: count) { part in
             let size = batch.places.count
             let rows = size * part / count..<size * (part + 1) / count
-            // A function that writes would wait for the transaction, which waits for it.
+            // In `helping` a function that tries to write throws an error. Otherwise it would wait for the transaction,
+            // which waits for it.
             let result = Result { try batch.pages?.helping { try batch.entries(rows) } ?? batch.entries(rows) }
             parts.withLock { $0[part] = result }
         }
