@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills the id columns of a type's to-one relations, where an index over these columns is new or the links have been
+// Fills the id columns of a type's to-one relations, if an index over these columns is new or the links have been
 // migrated.
 
 import HornbeamPages
@@ -30,9 +30,9 @@ struct LinkedIDFill {
         }
     }
 
-    /// Writes the ids into the rows, and empties the indexes, which have to be built then.
+    /// Writes the ids into the rows, and empties the indexes, which must be built afterwards.
     func run(_ type: EntityType, indexes: Set<String>) throws {
-        // It owns the store.
+        // The core owns the store.
         let core = StoreTransaction(transaction, schema: schema)
         defer { withExtendedLifetime(core) {} }
         let store = try core.store(type.name)
@@ -43,8 +43,8 @@ struct LinkedIDFill {
         }
     }
 
-    /// Fills rows from `start` on, as many as are held in memory at a time.
-    /// - Returns: where to go on; nil at the end.
+    /// Fills a part of the rows, from `start` on: as many as are held in memory at a time.
+    /// - Returns: the row to continue with; nil at the end.
     private func fillSome(_ store: EntityStore, from start: RowID) throws -> RowID? {
         var rows: [(rowID: RowID, row: [UInt8])] = []
         var (next, size) = (nil as RowID?, 0)
@@ -66,7 +66,7 @@ struct LinkedIDFill {
 }
 
 extension EntityStore {
-    /// A row with the ids that the links say.
+    /// A row with the ids of the entities that its links lead to.
     fileprivate func filledWithLinkedIDs(_ row: [UInt8], _ rowID: RowID) throws -> [UInt8] {
         try row.withUnsafeBytes { bytes in
             try type.rewriting(

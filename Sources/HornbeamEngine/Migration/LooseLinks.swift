@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links as a migration works on them: each relation's in trees of its own, which can be dropped and written anew by
-// themselves. They are taken apart before relations go or change their forms, and put together afterwards, in the same
-// transaction. It takes time by the number of links in the store.
+// Links in the form in which a migration changes them: the links of each relation are in trees of their own, which can
+// be dropped and rewritten separately. Links are taken apart before relations are removed or change their forms, and
+// put together afterwards, in the same transaction. The time grows with the number of links in the store.
 //
 //     f:Type:relation    source ‖ position → target, or source → target if to-one
 //     l:Type:relation    source ‖ target → position    (to-many)
@@ -17,7 +17,7 @@ enum LooseLinks {
 
     // MARK: Taking apart
 
-    /// Takes the links of all relations that the store has apart. Relations have no numbers afterwards.
+    /// Takes apart the links of all relations in the store. Relations have no numbers afterwards.
     static func unpack(in transaction: Transaction, _ progress: MigrationProgress.Handler?) throws {
         let schema = try SchemaCatalogue.load(transaction)
         for name in schema.typeNames {
@@ -37,7 +37,7 @@ enum LooseLinks {
                 if let list = loose[link.list] {
                     try list.put(link, in: transaction)
                 } else if schema.role(of: link.list, in: type) == nil {
-                    // Pairs are made anew and need no trees. This link belongs to no list.
+                    // Pairs are made anew, so they need no trees. This link belongs to no list at all.
                     throw type.damagedLinks("there is no list \(link.list)")
                 }
                 try reports.advance()
@@ -48,7 +48,7 @@ enum LooseLinks {
         try SchemaCatalogue.forgetNumbers(transaction)
     }
 
-    /// The trees that a list's entries go to.
+    /// The trees into which a list's entries are put.
     private struct LooseList {
         let forward: TreeID?
         let lookup: TreeID?
@@ -83,7 +83,7 @@ enum LooseLinks {
 
     // MARK: Putting together
 
-    /// Puts the links of all relations together again, which have their names and forms now.
+    /// Puts together the links of all relations, which now have their new names and forms.
     static func pack(_ schema: Schema, in transaction: Transaction, _ progress: MigrationProgress.Handler?) throws {
         for name in schema.typeNames {
             for side in try schema.type(name).relations where side.isPacked {
@@ -97,7 +97,7 @@ enum LooseLinks {
         }
     }
 
-    /// Forgets the ids of entities that aren't stored to which a relation led that is gone now.
+    /// Forgets the ids of entities that aren't stored and to which only removed relations led.
     static func forgetUnlinked(_ schema: Schema, in transaction: Transaction) throws {
         let core = StoreTransaction(transaction, schema: schema)
         for name in schema.typeNames {
@@ -126,12 +126,12 @@ enum LooseLinks {
             guard let source = RowID(key: cursor.key), let target = RowID(stored: cursor.value), let position else {
                 throw StorageError.corrupt(Corruption(tree: names[0], reason: "a link is not readable"))
             }
-            // The other half of them has the same links.
+            // The other half of the entries has the same links.
             if side.isOwnInverse, side.isToMany, target < source { continue }
             let from = LinkEnd(source, position.rawValue)
             var to = LinkEnd(target, other.form == .reverse ? source.rawValue : 0)
-            // If entities led to many and kept their first links, two of them may disagree. The first one in row order
-            // wins, and no entity is linked twice. If they agree, this is the other half.
+            // If entities with several links kept their first ones, the links of two entities may disagree. The first
+            // entity in row order wins, and no entity is linked twice. If they agree, this is the other half of a link.
             if side.isOwnInverse, !side.isToMany,
                 try transaction.link(side.list, from) != nil || transaction.link(side.list, to) != nil
             {

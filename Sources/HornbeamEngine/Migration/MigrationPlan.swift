@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares declared migrations with the stored schema: which migrations apply, which work they need, and which schema
-// results. Pure; the catalogue does the work and compares the result with the models.
+// Compares declared migrations with the stored schema: finds the migrations that apply, the work that they need, and
+// the resulting schema. It changes nothing: the catalogue does the work, and compares the result with the models.
 
 /// The combined effect of a list of migrations' structural steps on one store.
 struct MigrationPlan {
-    /// A change to trees whose content stays as it is. Moves are in order: names are those at the time of the move.
+    /// A change of trees that keeps their content. Moves have an order: names are those at the time of the move.
     enum Move {
         case renameType(EntityDescription, to: String)
         case dropType(EntityDescription)
@@ -12,7 +12,7 @@ struct MigrationPlan {
         case dropRelation(type: String, name: String)
         case dropIndex(type: String, IndexDescription)
 
-        /// Whether links go.
+        /// Whether the move removes links.
         var dropsLinks: Bool {
             switch self {
             case .dropType, .dropRelation: true
@@ -21,7 +21,7 @@ struct MigrationPlan {
         }
     }
 
-    /// The types that lose a relation, by the names that they have in the end.
+    /// The types that lose a relation, by their final names.
     var typesLosingRelations: Set<String> {
         moves.reduce(into: []) { types, move in
             switch move {
@@ -39,22 +39,22 @@ struct MigrationPlan {
         var relation: String
     }
 
-    /// The types that the store holds afterwards, by name.
+    /// The types in the store after the migrations, by name.
     private(set) var types: [String: EntityDescription]
     private(set) var moves: [Move] = []
     /// The row migrations by type.
     private(set) var rows: [String: RowMigration] = [:]
-    /// To-many relations of which every entity keeps the first link.
+    /// To-many relations in which every entity keeps only its first link.
     private(set) var trimmed: Set<Side> = []
-    /// Relations whose other side is forgotten.
+    /// Relations whose other side is removed.
     private(set) var widowed: Set<Side> = []
-    /// The names in the file of the types that are renamed.
+    /// The names in the file of renamed types.
     private var origins: [String: String] = [:]
 
-    /// The name that a type has in the file, however often it is renamed.
+    /// The name of a type in the file, however often it is renamed.
     func nameInFile(of type: String) -> String { origins[type] ?? type }
 
-    /// Changes of a type's relations, for its deleted entities, in order.
+    /// The changes of a type's relations in order, for its deleted entities.
     private var linkSteps: [String: [TombstoneMigration.LinkStep]] = [:]
     /// The migrations of deleted entities, by the name of the type of tombstones.
     private(set) var tombstones: [String: TombstoneMigration] = [:]
@@ -65,18 +65,18 @@ struct MigrationPlan {
     private let isEmpty: (_ type: String) throws -> Bool
     private let hasUnreadable: HasUnreadable
 
-    /// Whether the new type of a conversion can't read a stored value: one in a column of a type, or one of the type's
-    /// deleted entities. Types are given as the file has them.
+    /// Whether the new type of a conversion can't read a stored value in a column of a type, or in the type's deleted
+    /// entities. Types are given as the file has them.
     typealias HasUnreadable = (
         _ conversion: MigrationStep.Conversion, _ type: EntityDescription, _ place: Int, _ deleted: EntityDescription?
     ) throws -> Bool
 
-    /// Whether nothing is to be done.
+    /// Whether there is nothing to do.
     var isIdle: Bool { moves.isEmpty && rows.isEmpty && trimmed.isEmpty && changed.isEmpty }
-    /// Types whose description is another one than the file's.
+    /// Types whose description differs from the file's.
     private(set) var changed: Set<String> = []
 
-    /// `.schemaMismatch` or `.invalid` for steps that contradict what is stored or declared.
+    /// Makes a plan. Throws `.schemaMismatch` or `.invalid` if steps contradict the stored or the declared types.
     /// - Parameter isEmpty: whether the file has no entity of a type, stored or referred to.
     init(
         _ steps: [MigrationStep], stored: [EntityDescription], declared: [EntityDescription],
@@ -123,7 +123,7 @@ struct MigrationPlan {
             EntityDescription.tombstoneName(of: old), EntityDescription.tombstoneName(of: new)
         )
         if types[new] != nil {
-            // A model that still has the old name, too: the new one is a type of its own by now.
+            // A model still has the old name, so the new name is that of another type by now.
             if declared[old] != nil { return }
             guard try [new, newDeleted].allSatisfy({ try isEmpty(nameInFile(of: $0)) }) else {
                 throw mismatch(
@@ -137,8 +137,8 @@ struct MigrationPlan {
         if let deleted = types[oldDeleted], types[newDeleted] == nil { moveType(deleted, to: newDeleted) }
     }
 
-    /// A step that finds nothing to rename counts as done, unless it names a nested type without the outer ones: its
-    /// entities would be left behind.
+    /// A step that finds nothing to rename counts as done. It is refused if it names a nested type without its outer
+    /// types, because the type's entities would not be renamed.
     private func refuseShortName(_ old: String, _ new: String) throws {
         guard types[new] == nil,
             let meant = types.keys.sorted().first(where: { $0.hasSuffix(".\(old)") && declared[$0] == nil })
@@ -148,7 +148,7 @@ struct MigrationPlan {
                 + "has those of its outer types before it, write .rename(\"\(meant)\", to: \(new).self)")
     }
 
-    /// Gives a type a name that no other has.
+    /// Gives a type a name that no other type has.
     private mutating func moveType(_ stored: EntityDescription, to new: String) {
         let old = stored.name
         var type = stored
@@ -276,7 +276,7 @@ struct MigrationPlan {
         let new = conversion.column.type
         if old == new || .optional(old) == new {
             guard place > 0, conversion.from.unwrapped == new.unwrapped else { return }
-            // Rows that are rewritten anyway needn't be searched first.
+            // If the rows are rewritten anyway, no search is needed.
             let isRewritten = rows[conversion.type] != nil
             guard try isRewritten || hasUnreadable(conversion, inFile(stored), place, deleted(stored)) else { return }
             return change(conversion.type, place, .convert(place, conversion, onlyUnreadable: true)) {
@@ -300,7 +300,7 @@ struct MigrationPlan {
         change(conversion.type, place, .convert(place, conversion, onlyUnreadable: false)) { $0[place].type = new }
     }
 
-    /// A type under its name in the file. For types whose rows no step changes.
+    /// A type with its name in the file. Only for types whose rows no step changes.
     private func inFile(_ type: EntityDescription) -> EntityDescription {
         var type = type
         type.name = nameInFile(of: type.name)
@@ -336,7 +336,7 @@ struct MigrationPlan {
     }
 
     /// Drops the columns of related ids that are stored with another type than declared, because the relation has got
-    /// another target. They only repeat the links, and are filled anew.
+    /// another target. They only repeat the links, and are filled again.
     private mutating func forgetOutgrownIDs(of type: EntityDescription) {
         for column in type.columns where column.linkedRelation != nil {
             guard let stored = types[type.name], let place = stored.column(column.name),
@@ -368,7 +368,7 @@ struct MigrationPlan {
 }
 
 extension MigrationStep.Conversion {
-    /// Whether it makes new values of a column of this type.
+    /// Whether the conversion applies to a column of this type.
     func takes(_ stored: ColumnType) -> Bool {
         stored == from || .optional(stored) == from || stored == .optional(from)
     }

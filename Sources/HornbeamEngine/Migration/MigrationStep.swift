@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps from an earlier form of the models to the present one, as the store carries them out.
+// The steps from an earlier form of the models to the present one, in the form for the store.
 
 /// A step of a migration, in terms of names and columns.
 package enum MigrationStep: Sendable {
@@ -11,7 +11,7 @@ package enum MigrationStep: Sendable {
     case forget(type: String, name: String)
     case toOne(type: String, relation: String)
     case run(name: String)
-    /// A step that was declared wrongly; the error is thrown by opening.
+    /// A step with an error in its declaration. Opening throws the error.
     case wrong(HornbeamError)
 
     /// A change of a property's type.
@@ -19,7 +19,7 @@ package enum MigrationStep: Sendable {
         package let type: String
         package let column: ColumnDescription
         package let from: ColumnType
-        /// From the stored value to that of the new column. Null is given only if `from` is optional.
+        /// Converts a stored value to a value of the new column. It is called with null only if `from` is optional.
         package let convert: @Sendable (Value) throws -> Value
         /// Whether the property's type can read a value of the new column's type.
         package var isReadable: @Sendable (Value) -> Bool = { _ in true }

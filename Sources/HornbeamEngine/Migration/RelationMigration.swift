@@ -5,21 +5,21 @@
 import HornbeamPages
 import HornbeamTree
 
-/// A relation whose links have to change their form.
+/// A relation whose links must change their form.
 struct RelationChange {
     /// One side of the relation, in its old or new form.
     struct Form {
         var description: RelationDescription
-        /// The other side, declared here or there.
+        /// The name of the other side, declared on either side.
         var inverse: String?
     }
 
     var type: String
     var before: Form
     var after: Form
-    /// Whether every entity keeps its first link alone.
+    /// Whether every entity keeps only its first link.
     var isTrimmed: Bool
-    /// Whether the other side was forgotten: its trees are gone.
+    /// Whether the other side was removed, with its trees.
     var isWidowed: Bool
 
     var name: String { after.description.name }
@@ -52,7 +52,7 @@ struct RelationChange {
 
 }
 
-/// Makes the changes, in a transaction whose trees are there for all types.
+/// Makes the changes, in a transaction that has the trees of all types.
 struct RelationMigration {
     let changes: [RelationChange]
     let transaction: Transaction
@@ -60,7 +60,7 @@ struct RelationMigration {
     let progress: MigrationProgress.Handler?
 
     func run() throws {
-        // The number of links first, as they are: making one side's links makes the other's.
+        // The numbers of links are read first, because making one side's links makes those of the other side.
         var linked: [String: UInt64] = [:]
         for change in changes { linked[tree("f", change)] = try count(tree("f", change)) }
         for change in changes where linked[tree("f", change)] ?? 0 > 0 {
@@ -145,13 +145,13 @@ struct RelationMigration {
         try reports.finish()
     }
 
-    /// Takes a link away from the other side, or from the reverse look-up.
+    /// Removes a link from the other side, or from the reverse look-up.
     private func removeOtherHalf(_ change: RelationChange, _ source: RowID, _ target: RowID) throws {
-        // A list that is made anew from this side's links has none of it.
+        // The other side's list will be made from this side's links, so there is nothing to remove.
         if change.isWidowed { return }
         let isOwnInverse =
             change.before.inverse == change.before.description.name && change.before.description.target == change.type
-        // The other half is in the tree that is being rewritten: `LooseLinks.pack` decides where the halves disagree.
+        // The other half is in the tree that is being rewritten. If the halves disagree, `LooseLinks.pack` decides.
         if isOwnInverse { return }
         guard let inverse = change.before.inverse else {
             _ = try transaction.delete(opened(tree("b", change)), target.key + source.key)
@@ -159,7 +159,7 @@ struct RelationMigration {
         }
         let other = "\(change.before.description.target):\(inverse)"
         let forward = try opened("f:\(other)")
-        // Both forms are tried: the other side may have changed its own already.
+        // Both forms are tried, because the form of the other side may have changed already.
         if let held = try transaction.get(forward, target.key), RowID(stored: held) == source {
             _ = try transaction.delete(forward, target.key)
             return
@@ -217,7 +217,7 @@ struct RelationMigration {
         }
     }
 
-    /// This side's links by their targets, then their sources.
+    /// Calls `body` with this side's links, in the order of targets, then of sources.
     private func forEachReversed(_ change: RelationChange, _ body: (_ target: RowID, _ source: RowID) throws -> Void)
         throws
     {

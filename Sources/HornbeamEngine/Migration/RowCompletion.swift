@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills in a property's default in rows that are older than the property, so that filters, sorts and indexes, which
-// read rows, agree with the values that models read. Only missing columns are written, so existing indexes can't
-// change.
+// Writes a property's default into rows that are older than the property, so that filters, sorts and indexes, which
+// read rows, agree with the models. Only missing columns are written, so existing indexes can't change.
 
 import HornbeamPages
 import HornbeamTree
 
 package struct RowCompletion {
-    /// A row as the type's model writes it after reading it.
+    /// Returns a row as the type's model writes it after reading it.
     package typealias Rewrite = (EntityType, RowReader) throws -> [UInt8]
 
     let type: EntityType
     let transaction: Transaction
-    /// Rewrites a row by its model; nil if the models are unknown: rows then keep null in the added columns.
+    /// Rewrites a row by its model; nil if the models are unknown. Then rows keep null in the added columns.
     let rewrite: Rewrite?
     let progress: MigrationProgress.Handler?
 
-    /// `.schemaMismatch` if a row can't be read with the added properties, or has null where there can't be any now.
+    /// Completes all rows. Throws `.schemaMismatch` if a row can't be read with the added properties, or has null in a
+    /// column that can't be null any more.
     /// - Parameters:
     ///   - added: the columns that the rows lack.
     ///   - narrowed: the columns that could be null until now.
@@ -35,14 +35,14 @@ package struct RowCompletion {
         return count > 0
     }
 
-    /// Rows without an optional property need nothing, because they read as nil. They do if the property has another
-    /// default, which any row shows.
+    /// Whether rows without the added properties need values. An optional property is read as nil without one, unless
+    /// it has another default, which any row shows.
     private func needsValues(_ added: [ColumnDescription]) throws -> Bool {
         guard !added.isEmpty else { return false }
         if !added.allSatisfy(\.type.isOptional) { return true }
         var cursor = try transaction.cursor(type.rows)
         guard try cursor.first() else { return false }
-        // A row that was unreadable before is no reason to refuse properties that it doesn't need.
+        // If the row was unreadable before, that is no reason to refuse properties that it doesn't need.
         guard let new = try? rewrite?(type, try RowReader(cursor.value, of: type)) else { return false }
         return try new.withBytes { bytes in
             let new = try RowReader(bytes, of: type)
@@ -50,8 +50,8 @@ package struct RowCompletion {
         }
     }
 
-    /// Completes the rows from `start` on, as many as are held in memory at a time.
-    /// - Returns: where to go on; nil at the end.
+    /// Completes a part of the rows, from `start` on: as many as are held in memory at a time.
+    /// - Returns: the row to continue with; nil at the end.
     private func completeSome(
         from start: RowID, _ columns: [Int], _ reports: inout StepProgress, _ count: inout Int
     ) throws -> RowID? {
@@ -82,8 +82,8 @@ package struct RowCompletion {
         return next
     }
 
-    /// Advice for a property that had another name, in words. The old one may be a stored property of the same type
-    /// that no model declares. Empty if there is no such property.
+    /// Advice for a property that may have had another name, as the beginning of a sentence. Candidates are stored
+    /// properties of the same type that no model declares. Empty if there are none.
     private func renaming(_ column: Int) -> String {
         let new = type.description.columns[column]
         let gone = type.description.columns[type.declared...].filter { old in
@@ -95,7 +95,7 @@ package struct RowCompletion {
         return "if it was called \(names), declare \(step); else "
     }
 
-    /// The row with all of its missing columns filled in. `column` is one of them.
+    /// The row with values in all missing columns. `column` is one of them.
     private func completed(_ old: RowReader, _ column: Int) throws -> [UInt8] {
         let name = type.description.columns[column].name
         let place = "\(type.name) \(try old.value(0).text) has no value for “\(name)”"

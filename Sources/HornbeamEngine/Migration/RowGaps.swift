@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that doesn't know a property makes entities without it. If the property can't be nil, a later program reads
-// its default there, and filters, which read rows, must find that value. So the store remembers which types such
-// programs have opened for writing, and the next program that knows all properties completes the rows.
+// A program that doesn't know a property saves entities without it. If the property can't be nil, a later program reads
+// its default, and filters, which read rows, must find that value. So the store remembers the types that such programs
+// have opened for writing, and the next program that knows all properties completes the rows.
 
 import HornbeamTree
 
-/// The work of an opening on rows that may lack columns that can't be null.
+/// The work that an opening has with rows that may lack columns which can't be null.
 struct RowGaps {
     /// Types whose rows may lack columns from now on.
     private(set) var begun: [String] = []
-    /// Types whose rows may lack columns that this program knows, with these.
+    /// Types whose rows may lack columns that this program knows, with these columns.
     private(set) var ended: [(type: String, columns: [ColumnDescription])] = []
-    /// The types among these whose rows lack nothing afterwards.
+    /// The types among these whose rows are complete afterwards.
     private(set) var closed: [String] = []
 
     var isSettled: Bool { begun.isEmpty && ended.isEmpty }
 
     /// - Parameters:
     ///   - declared: names of the types that have models.
-    ///   - canSave: whether this opening may lead to rows that lack something: an opening that is read-only doesn't.
-    ///   - canComplete: whether there are models to say what the rows lack.
+    ///   - canSave: whether this opening may lead to incomplete rows; false for a read-only opening.
+    ///   - canComplete: whether there are models that give the missing values.
     init(
         _ merged: [Merged], declared: Set<String>, stored: [String: EntityDescription], canSave: Bool,
         canComplete: Bool, in transaction: Transaction
@@ -30,9 +30,9 @@ struct RowGaps {
             let unknown = type.description.columns[type.declared...].contains { !$0.type.isOptional }
             let isMarked = try SchemaCatalogue.mayHaveGaps(name, in: transaction)
             if canSave, unknown, !isMarked { begun.append(name) }
-            // A read can't complete anything, but reports that it is needed.
+            // A read transaction completes nothing, but reports that it is needed.
             guard isMarked, !unknown, canComplete || !transaction.isWritable else { continue }
-            // Columns that are new here are completed as such.
+            // Columns that this opening adds are completed as added ones.
             let columns = type.description.columns.filter { !$0.type.isOptional && old.column($0.name) != nil }
             ended.append((name, columns))
             closed.append(name)

@@ -16,7 +16,7 @@ struct RowMigration {
         case forget(Int)
     }
 
-    /// The columns of the rows as they are in the file. Their names don't matter.
+    /// The columns of the rows in the file. Their names don't matter.
     let stored: [ColumnDescription]
     /// The columns afterwards.
     var columns: [ColumnDescription]
@@ -32,7 +32,7 @@ struct RowMigration {
         self.columns = columns
     }
 
-    /// Rewrites the rows of the type called `type`; its indexes that depend on other columns stay right.
+    /// Rewrites the rows of the type called `type`. Indexes over unchanged columns stay valid.
     func run(_ type: String, in transaction: Transaction, _ progress: MigrationProgress.Handler?) throws {
         let name = "e:\(type)"
         let (old, new) = (RowLayout(columns: stored), RowLayout(columns: columns))
@@ -84,8 +84,8 @@ struct RowMigration {
         return try made(type, nil, row) { try row.write(layout) }
     }
 
-    /// Takes a deleted entity through the steps. It never makes an opening fail: a value that can't be converted
-    /// becomes null.
+    /// Applies the steps to a deleted entity. A deleted entity never makes an opening fail: a value that can't be
+    /// converted becomes null.
     func apply(toDeleted row: inout MigratingRow) throws {
         for step in steps {
             try apply(step, to: &row) { _, _, body in (try? body()) ?? .null }
@@ -118,7 +118,7 @@ struct RowMigration {
         }
     }
 
-    /// Returns the result of a closure of the program's. Adds the row and the property to its errors.
+    /// Returns the result of a closure of the program. Adds the row and the property to its errors.
     private func made<Result>(
         _ type: String, _ property: String?, _ row: MigratingRow, _ body: () throws -> Result
     ) throws -> Result {
@@ -133,7 +133,7 @@ struct RowMigration {
 }
 
 extension Transaction {
-    /// Makes a tree anew from its own entries: `body` is called for each of them and appends others in ascending order.
+    /// Rewrites a tree: calls `body` with each entry, which appends new entries in ascending order.
     func rewriteTree(
         _ name: String,
         _ body: (_ key: Bytes, _ value: Bytes, _ append: (_ key: [UInt8], _ value: [UInt8]) throws -> Void) throws ->

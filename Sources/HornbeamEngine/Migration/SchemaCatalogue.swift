@@ -1,39 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema as the store keeps it: tree `schema`, `format` → its version, `type:Name` → the description as JSON with
-// sorted keys, `next:Name` → the next row id to hand out, `last:Name` → the last id that was handed out, `ran:name` →
-// nothing, for steps of programs' own that have run, `relation:Type:name` → the number that a relation's links go by,
-// `version` → how often it was changed. Opening compares the declared models with it; what is to be done then,
-// SchemaUpdate does in one write transaction, or opening says which property can't be brought up to date.
+// The schema in the store, in the tree `schema`:
+//
+//     format               →  the version of this format
+//     version              →  the number of changes of the schema
+//     type:Name            →  the description, as JSON with sorted keys
+//     next:Name            →  the next row id to hand out
+//     last:Name            →  the last id that was handed out
+//     gaps:Name            →  nothing, if rows of the type may lack columns (see RowGaps.swift)
+//     relation:Type:name   →  the number of the relation
+//     ran:name             →  nothing, for a program's own step that has run
+//     index:Name           →  a registered index (see RegisteredCatalogue.swift)
+//
+// Opening compares the declared models with it. SchemaUpdate then makes the needed changes in one write transaction, or
+// opening throws an error that names a property which can't be brought up to date.
 
 import FoundationEssentials
 import HornbeamPages
 import HornbeamText
 package import HornbeamTree
 
-/// Brings together the types in the store and the types that a database declares.
+/// Combines the types in the store with the types that a database declares.
 package enum SchemaCatalogue {
     static let treeName = SchemaTree.name
-    /// Version of everything that this module lays on the trees.
+    /// Version of the format of this module's data in the trees.
     static let formatVersion = "2"
 
-    /// The schema as it is stored; empty if nothing ever was.
+    /// The schema in the store; empty if there is none.
     package static func load(_ transaction: Transaction) throws -> Schema {
         let stored = try read(transaction)
         return try resolve(stored.map(Merged.init(unchanged:)), transaction)
     }
 
-    /// The schema for these models. In a read transaction nil if the store has to be changed first; in a write
-    /// transaction the store is changed. `.schemaMismatch` if it can't be: then the transaction must be aborted, and
-    /// the file stays as it is.
+    /// The schema for these models. If the store must be changed first, a read transaction returns nil, and a write
+    /// transaction changes it. Throws `.schemaMismatch` if that isn't possible: then the transaction must be aborted,
+    /// and the file stays unchanged.
     /// - Parameters:
     ///   - allowsUnknownTargets: whether relations may lead to types that are neither declared nor stored.
-    ///   - migrations: what can't be told from the models. Steps of the program's own are the caller's business.
-    ///   - progress: called now and then; what it throws ends the work.
-    ///   - rewrite: gives rows that are older than a property its value; without it they keep null there.
-    ///   - mayChange: whether this opening is for writing. One for reading alone has indexes whose collation is of
-    ///     another version as they are, and no query uses them; and it doesn't mind what a later version of the program
-    ///     has added to the file.
-    ///   - lacking: in a read transaction told what would have to be changed.
+    ///   - migrations: the changes that the models don't show. The caller runs the program's own steps.
+    ///   - progress: receives reports; an error that it throws ends the work.
+    ///   - rewrite: gives the value of a property for rows that are older than the property; without it they keep null.
+    ///   - mayChange: whether this opening is for writing. A read-only opening leaves indexes with another version of a
+    ///     collation unchanged, and no query uses them. It also ignores the additions of a later version of the
+    ///     program.
+    ///   - lacking: is called in a read transaction with the changes that are needed.
     package static func open(
         _ declared: [EntityDescription], in transaction: Transaction, allowsUnknownTargets: Bool = false,
         migrations: [MigrationStep] = [], progress: MigrationProgress.Handler? = nil,
@@ -116,8 +125,8 @@ package enum SchemaCatalogue {
 
     // MARK: Versions
 
-    /// Grows with every change of the schema; 0 in stores without one. A reader compares it to notice that another
-    /// process has changed the schema: it would read rows by the wrong columns otherwise.
+    /// Number of changes of the schema; 0 in stores without one. A reader compares it to find out whether another
+    /// process has changed the schema: otherwise it would read rows by the wrong columns.
     package static func version(in transaction: Transaction) throws -> UInt64 {
         guard let tree = try transaction.tree(treeName), let stored = try transaction.get(tree, Array("version".utf8))
         else { return 0 }
@@ -141,7 +150,7 @@ package enum SchemaCatalogue {
     }
 
     /// Stores a description, and makes the trees that it needs.
-    /// - Parameter nextNumber: as `create` has it.
+    /// - Parameter nextNumber: see `create`.
     static func store(
         _ type: EntityDescription, nextNumber: inout UInt64?, in transaction: Transaction
     ) throws {
@@ -152,7 +161,7 @@ package enum SchemaCatalogue {
         try transaction.put(tree, Array("type:\(type.name)".utf8), Array(try encoder.encode(type)))
     }
 
-    /// Forgets a type, or gives it another name; its trees are the caller's business.
+    /// Removes a type, or gives it another name. The caller moves or drops its trees.
     static func rename(_ type: String, to new: String?, in transaction: Transaction) throws {
         guard let tree = try transaction.tree(treeName) else { return }
         for kind in ["type:", "next:", "last:", "gaps:"] {
@@ -178,7 +187,7 @@ package enum SchemaCatalogue {
             storesPositions: index.positions)
     }
 
-    /// The declared full-text indexes whose words were made by another version of their analyzer.
+    /// The names of the declared full-text indexes whose words come from another version of their analyzer.
     private static func outdatedTexts(
         _ type: EntityDescription, _ plan: MigrationPlan, _ transaction: Transaction
     ) throws -> Set<String> {
@@ -199,8 +208,8 @@ package enum SchemaCatalogue {
     }
 
     /// Makes the trees that a type needs, and gives its relations numbers.
-    /// - Parameter nextNumber: beyond those of all relations; nil if that isn't known yet. Kept from type to type, so
-    ///   that all numbers are read once.
+    /// - Parameter nextNumber: greater than the numbers of all relations; nil if it isn't known yet. It is kept from
+    ///   type to type, so that all numbers are read once.
     static func create(
         _ type: EntityDescription, nextNumber: inout UInt64?, _ transaction: Transaction
     ) throws {
@@ -226,7 +235,7 @@ package enum SchemaCatalogue {
         Array("relation:\(type):\(relation)".utf8)
     }
 
-    /// The first number beyond those of all relations.
+    /// The first number that is greater than those of all relations.
     private static func unusedNumber(_ tree: TreeID, _ transaction: Transaction) throws -> UInt64 {
         var next: UInt64 = 0
         try forEachNumber(tree, transaction) { _, number in next = max(next, number + 1) }
@@ -248,7 +257,7 @@ package enum SchemaCatalogue {
         }
     }
 
-    /// Removes all numbers: no link uses any of them.
+    /// Removes all numbers. No link may use one.
     static func forgetNumbers(_ transaction: Transaction) throws {
         guard let tree = try transaction.tree(treeName) else { return }
         var keys: [[UInt8]] = []
@@ -256,7 +265,7 @@ package enum SchemaCatalogue {
         for key in keys { _ = try transaction.delete(tree, key) }
     }
 
-    /// A relation has another name, or its type has.
+    /// Moves a relation's number after the relation or its type was renamed.
     static func renameRelation(
         _ old: String, of type: String, to new: String, of newType: String, in transaction: Transaction
     ) throws {
@@ -386,7 +395,7 @@ package enum SchemaCatalogue {
                     isRequired: description.required, linkedID: linkedID(of: description, in: target),
                     isUniqueByID: target.isUniqueByID(of: description))
                 if relation.toMany, description.toMany {
-                    // Ordered by numbers, which stay when a type or a relation gets another name.
+                    // Ordered by numbers, because these don't change when a type or a relation is renamed.
                     let isFirst = number <= otherNumber
                     pairs = LinkList(isFirst ? links : targets, isFirst ? number : otherNumber, .pairs)
                 }

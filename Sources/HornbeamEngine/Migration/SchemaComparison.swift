@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares declared types with stored ones: the resulting type, the work to be done, and the changes that aren't
-// possible. Pure; the catalogue does the work.
+// Compares declared types with stored ones: finds the resulting type, the work to do, and changes that aren't possible.
+// It changes nothing: the catalogue does the work.
 
 import HornbeamText
 
-/// A type as this database sees it: declared columns first, then columns that only the store has, and the position of
-/// each in the rows.
+/// A type for this database: declared columns first, then columns that only the store has, and the position of each
+/// column in the rows.
 struct Merged {
     var description: EntityDescription
-    /// Number of columns that are declared.
+    /// Number of declared columns.
     var declared: Int
     var positions: [Int]
 }
 
 extension Merged {
-    /// A type whose columns are all declared and are stored in the order of their numbers.
+    /// Makes a type whose columns are all declared and stored in the order of their numbers.
     init(unchanged description: EntityDescription) {
         self.init(
             description: description, declared: description.columns.count,
@@ -29,12 +29,12 @@ struct SchemaChange {
     var dropped: [IndexDescription]
     /// Names of indexes to build from the rows.
     var built: Set<String>
-    /// Columns that the rows lack which are there.
+    /// Columns that existing rows lack.
     var added: [ColumnDescription] = []
-    /// Columns that could be nil and can't be any more.
+    /// Columns that could be nil until now.
     var narrowed: [ColumnDescription] = []
 
-    /// Whether all it does is to take away indexes of the type as it was.
+    /// Whether the change only removes indexes.
     func onlyDrops(from former: EntityDescription?) -> Bool {
         guard let former, built.isEmpty else { return false }
         return stored.columns == former.columns && Set(stored.relations) == Set(former.relations)
@@ -46,8 +46,8 @@ enum SchemaComparison {
         HornbeamError(.schemaMismatch, what)
     }
 
-    /// - Parameter outdated: names of indexes that must be rebuilt although they are declared as they are stored.
-    /// - Returns: the type, and the work to be done for it; nil if there is none.
+    /// - Parameter outdated: names of indexes that must be rebuilt although their description is unchanged.
+    /// - Returns: the type and the work for it, which is nil if there is none.
     static func merge(
         _ declared: EntityDescription, with stored: EntityDescription?, outdated: Set<String> = []
     ) throws(HornbeamError) -> (Merged, SchemaChange?) {
@@ -84,8 +84,8 @@ enum SchemaComparison {
             positions.append(position)
         }
         let rest = stored.relations.filter { old in !declared.relations.contains { $0.name == old.name } }
-        // Relations that aren't declared any more rule no deletion, and aren't required of anybody. Both properties
-        // stay in the store, for a program that declares the relation again.
+        // Relations that aren't declared any more have no delete rule and aren't required. The store keeps both
+        // properties, for a program that declares the relation again.
         seen.relations += rest.map { relation in
             var relation = relation
             relation.deleteRule = .nullify
@@ -97,7 +97,7 @@ enum SchemaComparison {
                 name: declared.name, columns: columns, indexes: declared.indexes,
                 relations: declared.relations + rest),
             dropped: [], built: [], added: Array(columns[stored.columns.count...]), narrowed: narrowed)
-        // A column that had nil may have another value soon.
+        // A column that had nil may get another value.
         let names = Set(narrowed.map(\.name))
         let stale = stored.indexes.filter { index in
             outdated.contains(index.name) || !index.properties.isDisjoint(with: names)
@@ -114,8 +114,8 @@ enum SchemaComparison {
         )
     }
 
-    /// Returns the change for a type that no model declares, or nil if there is nothing to do. Indexes by collations
-    /// are built anew if this system has these in another version.
+    /// The change of a type that no model declares: indexes by a collation are rebuilt if this system has another
+    /// version of it. Returns nil if there is nothing to do.
     static func renewal(of type: EntityDescription) -> SchemaChange? {
         var change = SchemaChange(stored: type, dropped: [], built: [])
         for place in type.indexes.indices {
@@ -127,8 +127,8 @@ enum SchemaComparison {
         return change.built.isEmpty ? nil : change
     }
 
-    /// A declared type in which indexes that differ from the stored ones in a collation's version alone are as they are
-    /// stored.
+    /// A declared type in which each index that differs from the stored one only in a collation's version is replaced
+    /// by it.
     static func unrenewed(_ declared: EntityDescription, as stored: [EntityDescription]) -> EntityDescription {
         guard let former = stored.first(where: { $0.name == declared.name }) else { return declared }
         var declared = declared
@@ -154,14 +154,14 @@ enum SchemaComparison {
         return declared
     }
 
-    /// Whether nothing has to be written. The order of indexes and relations doesn't matter, except for full-text
+    /// Whether nothing must be written. The order of indexes and relations doesn't matter, except for full-text
     /// indexes: the first of several over the same properties defines words.
     private static func isSame(_ new: EntityDescription, _ old: EntityDescription) -> Bool {
         new.columns == old.columns && Set(new.indexes) == Set(old.indexes) && Set(new.relations) == Set(old.relations)
             && new.indexes.filter { $0.kind == .text } == old.indexes.filter { $0.kind == .text }
     }
 
-    /// Deleted entities have the id of their type, which is the declared one.
+    /// Checks the type of an id. A type of deleted entities has the id of the original type, which the error names.
     private static func checkID(
         _ declared: ColumnDescription, _ stored: ColumnDescription, _ type: String
     ) throws(HornbeamError) {
@@ -188,8 +188,8 @@ enum SchemaComparison {
                 + ".forget(\(type).self, \"\(declared.name)\") to begin anew")
     }
 
-    /// A relation whose other side no model declares any more keeps it: the store still has that side's links, and both
-    /// sides' links say the same only if both are changed.
+    /// Keeps the inverse of each relation whose other side no model declares any more: the store still has that side's
+    /// links, and they agree with this side's only if both are changed.
     static func keepOtherSides(
         _ merged: inout [Merged], _ work: inout [SchemaChange], declared: [EntityDescription],
         stored: [String: EntityDescription]
@@ -209,7 +209,7 @@ enum SchemaComparison {
         }
         for change in work.indices {
             guard let type = merged.first(where: { $0.description.name == work[change].stored.name }) else { continue }
-            // Inverses alone: an undeclared relation keeps its rules.
+            // Only inverses are changed: an undeclared relation keeps its rules.
             let inverses = Dictionary(type.description.relations.map { ($0.name, $0.inverse) }) { _, last in last }
             for place in work[change].stored.relations.indices {
                 let relation = work[change].stored.relations[place]
@@ -224,7 +224,7 @@ enum SchemaComparison {
         }
     }
 
-    /// The property on the other side: declared here, or there with this one as its inverse.
+    /// The name of the relation's other side, declared on either side; nil if there is none.
     static func inverse(
         of relation: RelationDescription, in type: EntityDescription, _ all: [String: EntityDescription]
     ) -> String? {
@@ -232,7 +232,7 @@ enum SchemaComparison {
         return all[relation.target]?.relations.first { $0.target == type.name && $0.inverse == relation.name }?.name
     }
 
-    /// Checks that descriptions are sound in themselves and with each other.
+    /// Checks that descriptions are valid, each by itself and all together.
     /// - Parameter declared: names of the types whose collations this system must have.
     static func validate(
         _ types: [EntityDescription], declared: Set<String>, allowsUnknownTargets: Bool
@@ -355,7 +355,7 @@ enum SchemaComparison {
 }
 
 extension ColumnType {
-    /// Whether full text can be made of it.
+    /// Whether a full-text index can cover a column of this type.
     package var isText: Bool {
         switch unwrapped {
         case .string: true

@@ -2,7 +2,7 @@
 // Describes the changes that a file needs for its models, for a program that may not make them.
 
 extension SchemaUpdate {
-    /// The changes to be made, one text each. Changes of deleted entities are left out: they follow their type.
+    /// The needed changes, one text each. Changes of deleted entities are left out: they follow their type.
     var lacks: [String] {
         var lacks = plan.moves.compactMap { words($0) }
         for type in plan.rows.keys.sorted() where !isTombstone(type) { lacks.append("the migration of \(type)") }
@@ -10,7 +10,7 @@ extension SchemaUpdate {
         for link in links where !isTombstone(link.type) {
             lacks.append("the present form of \(link.type).\(link.name)")
         }
-        // For types with columns that this program doesn't know, only a note is due.
+        // Types with columns that this program doesn't know only get a note in the store.
         for type in gaps.ended.map(\.type) + gaps.begun where !isTombstone(type) {
             lacks.append("values in some rows of \(type)")
         }

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings a store up to the models: what was planned and compared, done to the trees, all in one transaction. A failure
-// anywhere leaves the transaction to be aborted, and the file as it was.
+// Brings a store up to date with the models: makes the planned changes to the trees, in one transaction. After any
+// failure the transaction must be aborted, and the file stays unchanged.
 
 import HornbeamPages
 import HornbeamText
 import HornbeamTree
 
-/// The work of one opening. In this order: links taken apart where they move, names, rows, descriptions, links, which
-/// are put together again, defaults, indexes. Each step finds the trees as the one before left them.
+/// The work of one opening. Each step finds the trees as the step before has left them:
+///
+/// 1. Links are taken apart, if any of them move.
+/// 2. Types, relations and indexes are renamed and dropped.
+/// 3. Rows are rewritten.
+/// 4. Descriptions are stored.
+/// 5. Links are changed and put together again.
+/// 6. Defaults are written.
+/// 7. Indexes are built.
 struct SchemaUpdate {
     let plan: MigrationPlan
     let work: [SchemaChange]
@@ -53,7 +60,7 @@ struct SchemaUpdate {
             let completion = RowCompletion(
                 type: type, transaction: transaction, rewrite: rewrite, progress: progress)
             if try completion.run(added: change.added, narrowed: change.narrowed) { rewritten.insert(type.name) }
-            // After the rows: new indexes may be over new properties.
+            // Indexes come after the rows, because new indexes may cover new properties.
             let waiting = linked.first { $0.type === type }?.indexes ?? []
             try IndexBuilder(type: type, transaction: transaction, progress: progress)
                 .build(change.built.subtracting(waiting))
@@ -67,7 +74,7 @@ struct SchemaUpdate {
         return schema
     }
 
-    /// Types whose rows are written anew, or read by other columns.
+    /// Types whose rows are rewritten, or read by other columns.
     private var changedTypes: [String] {
         let completed = work.filter { !$0.added.isEmpty || !$0.narrowed.isEmpty }.map(\.stored.name)
         return plan.changed.union(plan.rows.keys).union(completed).union(gaps.ended.map(\.type)).sorted()
@@ -115,7 +122,7 @@ struct SchemaUpdate {
         }
     }
 
-    /// The names of all trees of a type that is called `name`, in an order that the name doesn't change.
+    /// The names of all trees of a type with the name `name`, in an order that doesn't depend on the name.
     private func trees(of type: EntityDescription, named name: String) throws -> [String] {
         var names = ["e:", "i:", "n:", "l:"].map { $0 + name }
         for index in type.indexes {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Migrates deleted entities together with their type. They are stored as JSON by names (Deleted.swift), so a mere
-// renaming, which touches no rows, changes them. Forgotten properties are removed from them, too.
+// Migrates deleted entities together with their type. They are stored as JSON by names (see Deleted.swift), so even a
+// renaming, which changes no other rows, changes them. Forgotten properties are removed from them, too.
 
 import HornbeamPages
 import HornbeamTree
 
 /// The migration of the deleted entities of one type.
 struct TombstoneMigration {
-    /// A relation's new name, nil if the relation is removed.
+    /// A relation and its new name, which is nil if the relation is removed.
     struct LinkStep {
         let name: String
         let new: String?
     }
 
-    /// The columns of the type in the JSON, as they are in the file.
+    /// The columns of the entities' type in the JSON of the file.
     let stored: [ColumnDescription]
     /// The columns of that type after the migration.
     let columns: [ColumnDescription]
-    /// The steps from one to the other; nil where only names change.
+    /// The steps from one to the other; nil if only names change.
     let rows: RowMigration?
     let links: [LinkStep]
     /// The columns of the rows that hold the JSON, after any steps on them.
@@ -44,7 +44,7 @@ struct TombstoneMigration {
         (entityColumn, linksColumn) = (entity, linked)
     }
 
-    /// Rewrites the rows of the type called `type`, that of the deleted entities.
+    /// Rewrites the rows of `type`, the type of the deleted entities.
     func run(_ type: String, in transaction: Transaction, _ progress: MigrationProgress.Handler?) throws {
         let name = "e:\(type)"
         let total = try transaction.tree(name).map { Int(clamping: try transaction.count($0)) } ?? 0
@@ -62,7 +62,7 @@ struct TombstoneMigration {
         try reports.finish()
     }
 
-    /// The entity's JSON after the migration. Unreadable parts are left out, since they can't be restored.
+    /// The entity's JSON after the migration. Unreadable parts are left out, because they can't be restored.
     private func entity(_ row: RowReader) throws -> String {
         let members = try Self.members(row, entityColumn)
         let values = stored.map { column in
