@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks the log against itself: consumers and changes can be read, and for each consumer there are exactly the changes
-// that it says are kept.
+// Checks the change log: consumers and changes must be readable, and each consumer must have exactly the changes that
+// its record says.
 
 import HornbeamPages
 import HornbeamTree
@@ -17,7 +17,7 @@ struct ChangeLogCheck {
         guard let log = try ChangeLog(in: core.transaction) else { return }
         var cursor = try core.transaction.cursor(log.tree)
         var isValid = try cursor.first()
-        // Consumers come before changes.
+        // Consumers come before changes in the tree.
         while isValid, let entry = try cursor.entry() {
             if entry.key.first == 0 {
                 checkConsumer(entry.key, entry.value, problem)
@@ -39,7 +39,7 @@ struct ChangeLogCheck {
         expected[consumer.number] = consumer.first
     }
 
-    /// Says which changes are missing before one that is there, or the end.
+    /// Reports the changes that are missing before `sequence`, which is that of the next change, or of the end.
     private func expect(_ sequence: UInt64, _ number: UInt32, _ name: String, _ problem: (String) -> Void) {
         guard let next = expected[number], next < sequence else { return }
         let missing = next == sequence - 1 ? "\(next) is" : "\(next) to \(sequence - 1) are"
@@ -57,7 +57,7 @@ struct ChangeLogCheck {
         expect(sequence, number, name, problem)
         expected[number] = sequence + 1
         guard let change = StoredChange(value, of: consumer) else { return problem("\(what) is not readable") }
-        // There may still be changes of a type that is no more there.
+        // There may still be changes of a type that no longer exists.
         guard let idType = core.schema.types[consumer.types[change.type].name]?.idType else { return }
         let id = change.id.withUnsafeBytes { ValueBytes.decode($0, as: idType) }
         if id == nil { problem("\(what) has an id that is none") }

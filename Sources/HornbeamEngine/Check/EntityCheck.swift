@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks what this module lays on the trees against itself: rows, ids, index entries, full text, links. The trees and
-// pages below have a check of their own. Reports; never repairs.
+// Checks this module's data in the trees for consistency: rows, ids, index entries, full text, links. Trees and pages
+// have a check of their own. It reports problems and repairs nothing.
 
 import HornbeamPages
 import HornbeamText
 import HornbeamTree
 
-/// A check of all entities in one transaction. A write transaction must be flushed before.
+/// A check of all entities in one transaction. A write transaction must be flushed first.
 package struct EntityCheck {
     private let core: StoreTransaction
     private let transaction: Transaction
@@ -14,15 +14,15 @@ package struct EntityCheck {
 
     package init(_ core: StoreTransaction) { self.init(core, registered: nil) }
 
-    /// - Parameter registered: registered indexes whose code is known; nil for those that the transaction knows.
+    /// - Parameter registered: the registered indexes with their code; nil for those of the transaction.
     package init(_ core: StoreTransaction, registered: RegisteredIndexes?) {
         self.core = core
         transaction = core.transaction
         self.registered = registered ?? core.registered
     }
 
-    /// Calls `report` for each problem; true if there was none. Throws only where the trees can't be read: a damaged
-    /// row or entry is a problem, and all others are looked at still.
+    /// Calls `report` for each problem. Returns true if there was none. Throws only if the trees can't be read: a
+    /// damaged row or entry is a problem, and all others are still checked.
     package func run(report: (String) -> Void) throws -> Bool {
         var isClean = true
         func problem(_ text: String) {
@@ -168,7 +168,7 @@ package struct EntityCheck {
                 guard let row = try store.row(rowID) else {
                     return problem("\(name): an entry for \(rowID), which has no row")
                 }
-                // The expected keys are unknown.
+                // The expected keys of an index with a flaw are unknown.
                 if index.flaw != nil { return }
                 let own = try index.key(of: row)
                 if !key.elementsEqual(index.entry(own, rowID).key) {
@@ -188,7 +188,7 @@ package struct EntityCheck {
     ) throws {
         let name = "full text “\(index.description.name)” of \(type.name)"
         let store = try core.store(type.name)
-        // The check knows errors of storage only. Without one of the texts it has nothing to compare the index with.
+        // The check can only throw storage errors. If a text can't be read, there is nothing to compare the index with.
         var unreadable: HornbeamError?
         do {
             let problems = try check.run(
@@ -237,7 +237,7 @@ package struct EntityCheck {
         }
     }
 
-    /// The other end that an entry names; nil if there is no entry, or none that can be read.
+    /// The other end that an entry names; nil if there is no readable entry.
     private func found(_ list: LinkList, _ end: LinkEnd) throws -> LinkEnd? {
         let value = try LinkKey(list, end).withBytes { (key) throws(StorageError) in
             try transaction.get(list.tree, key)
@@ -247,7 +247,7 @@ package struct EntityCheck {
 
     private func name(_ side: EdgeSide) -> String { "relation \(side.type).\(side.name)" }
 
-    /// A link as one of its sides has it.
+    /// Checks a link as one of its sides has it.
     private func check(_ link: LinkEntry, of side: EdgeSide, _ problem: (String) -> Void) throws {
         let (source, target) = (link.end.row, link.other.row)
         // The two ends of a link are stored, or known not to be.

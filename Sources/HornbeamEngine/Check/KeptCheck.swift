@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a hand-kept index: that its two trees say the same, and that what is in it is stored.
+// Checks a hand-kept index: its two trees must agree, and its entities must be stored.
 
 import HornbeamPages
 import HornbeamTree
@@ -45,14 +45,14 @@ struct KeptCheck {
             }
         }
         guard let places = trees.places else { return }
-        // Each entry has a record in the tree of places. If the counts are equal, no record is without an entry.
+        // Each entry has a record in the tree of places. If the counts are equal, each record has an entry.
         let counts = (try transaction.count(trees.entries), try transaction.count(places))
         if counts.0 != counts.1 { problem("\(name) has \(counts.0) entries, and \(counts.1) places of rows") }
     }
 }
 
 extension StoredIndex {
-    /// Whether bytes are the key of an entry of a hand-kept index.
+    /// Whether a key is one of a hand-kept index's entries.
     package func isReadable(_ key: [UInt8]) -> Bool {
         guard let kind = handKept else { return false }
         let place = kind.isOrdered ? 8 : 0

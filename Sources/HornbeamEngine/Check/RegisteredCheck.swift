@@ -47,8 +47,8 @@ struct RegisteredCheck {
         }
     }
 
-    /// Returns the trees of an index. Reports a problem and returns nil if one is missing or damaged, which is a
-    /// problem of this index alone.
+    /// Returns the trees of an index. Reports a problem and returns nil if one is missing or damaged, which concerns
+    /// only this index.
     private func trees(
         of stored: StoredIndex, _ name: String, _ problem: (String) -> Void
     ) throws(StorageError) -> IndexTrees? {
@@ -83,7 +83,7 @@ struct RegisteredCheck {
             } catch let error as StorageError {
                 throw error
             } catch {
-                // The error is the row's, or any that the map function throws.
+                // The error comes from the row, or is any that the map function throws.
                 problem("\(name): \(rowID): \((error as? HornbeamError)?.message ?? "\(error)")")
             }
             return true
