@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conditions and orders as data for the planner. Columns are numbers, values are literals; only conditions that can't
-// be expressed so are closures.
+// be expressed in this way are closures.
 //
 // Meaning: values compare as their keys do, so −0.0 equals 0.0 and NaN equals itself, after everything else. An
 // ordering comparison with null is false. `==` null holds for null; `!=` is the opposite of `==`, true for null against
-// a value. `not` is plain negation. In sorting null comes first, last in descending order; ties go by row id, always
-// ascending.
+// a value. `not` is plain negation. In sorting null comes first, last in descending order; ties are ordered by row id,
+// always ascending.
 
 import FoundationEssentials
 
@@ -34,7 +34,7 @@ package indirect enum Filter: Sendable {
     case links(LinkTest)
     /// The number of stored entities that a relation leads to, compared with a number.
     case linkCount(relation: String, Comparison, Int)
-    /// A full-text query finds the columns. Answered by the full-text index over exactly these columns, if there is
+    /// A full-text query matches the columns. The full-text index over exactly these columns answers it, if there is
     /// one.
     case matches(TextMatch)
     /// The entities with these ids. Without a sort, the result is in this order.
@@ -45,7 +45,7 @@ package indirect enum Filter: Sendable {
     case opaque(label: String, @Sendable (RowReader) throws -> Bool)
     /// One comparison that only the typed layer can evaluate. An index over the compared value may answer it.
     case computed(ComputedTest)
-    /// Any element of an array passes, which an index of its elements may answer.
+    /// Any element of an array passes a test. An index of the elements may answer it.
     case anyElement(AnyElementTest)
     case and([Filter])
     case or([Filter])
@@ -266,7 +266,7 @@ package struct SortTerm: Sendable {
         case linkCount(String)
         /// Best score of the `matches` filter first (descending) or last. Ties are ordered by id.
         case score
-        /// A value that is worked out from the row, and that an index may hold.
+        /// A value that is computed from the row, and that an index may hold.
         indirect case derived(ComputedComponent)
         /// An order that only the typed layer can evaluate: a key of a row, and the order of two keys as a number like
         /// that of `memcmp`.

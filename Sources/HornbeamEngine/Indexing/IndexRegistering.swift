@@ -172,6 +172,7 @@ package struct IndexRegistering {
 
 /// A registered index, as a list of indexes shows it.
 public struct RegisteredIndexDescription: Sendable, Equatable {
+    /// The state of a registered index.
     public enum State: Sendable, Equatable {
         /// The index follows every change.
         case current
@@ -186,11 +187,17 @@ public struct RegisteredIndexDescription: Sendable, Equatable {
         case unreadable
     }
 
+    /// The name of the index.
     public let name: String
+    /// The name of its entity type.
     public let entity: String
+    /// The kind of index, such as `map` or `value`.
     public let kind: String
+    /// The version that its code had when it was built.
     public let version: String
+    /// The settings that its entries depend on, besides code and version.
     public let settings: [String: String]
+    /// Whether the index is up to date.
     public let state: State
     /// Number of rows in the index.
     public let entries: Int

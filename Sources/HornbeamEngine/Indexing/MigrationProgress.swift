@@ -17,12 +17,15 @@ public struct MigrationProgress: Sendable, Equatable {
         case running
     }
 
+    /// The work of the step.
     public var step: Step
     /// The entity type; empty for a step of the program's own.
     public var entity: String
     /// The index, the relation or the program's own step; empty for work on all rows or all links of a type.
     public var name: String
+    /// Number of rows or links that are done.
     public var done: Int
+    /// Number of rows or links in this step.
     public var total: Int
 
     /// Receives a report at the end of a step and every 1,024 rows. If it throws, opening fails with the error, and the

@@ -41,11 +41,15 @@ public struct Plan: Sendable, Hashable {
 
     /// The name of the entity type.
     public var entity: String
+    /// The path to the candidates.
     public var access: Access
     /// The test on each candidate's row, nil if the access path answers the whole filter.
     public var filter: String?
+    /// The way in which the results get their order.
     public var order: Order
+    /// Maximum number of results; nil if there is no limit.
     public var limit: Int?
+    /// Number of results to skip.
     public var offset: Int
     /// Number of candidates that the access path gives if all are read: exact for rows, ids, relations and index
     /// ranges.

@@ -7,6 +7,7 @@ import HornbeamTree
 /// A plan that was run, with counts of the work of its steps: the result of `explain(.analyze, in:)`. If many rows are
 /// read for few results, an index, or another component in an index, may help.
 public struct PlanRun: Sendable, Hashable {
+    /// The way in which `explain(_:in:)` explains a query.
     public enum Kind: Sendable {
         /// Runs the query and counts the work of its steps.
         case analyze
@@ -14,11 +15,13 @@ public struct PlanRun: Sendable, Hashable {
 
     /// A part of the access path whose rows were gathered before a row was read.
     public struct Part: Sendable, Hashable {
+        /// The path of the part.
         public var access: Plan.Access
         /// Number of rows found.
         public var found: Int
     }
 
+    /// The plan that was run.
     public var plan: Plan
     /// The parts in the order of execution, each before the union or intersection that it belongs to. Empty if the
     /// access path gives one candidate after the other.

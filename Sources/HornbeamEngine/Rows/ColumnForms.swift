@@ -13,7 +13,9 @@ public import FoundationEssentials
 /// The form of a property's values in a column.
 public protocol ColumnForm {
     associatedtype Property
+    /// The type of the column.
     static var columnType: ColumnType { get }
+    /// Writes the property's value into a column of a row. `RowWriter` keeps an error.
     static func write(_ value: Property, to row: inout RowWriter, column: Int)
     /// Reads the property's value. Throws `.undecodable` if the type doesn't have the stored value.
     static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> Property
@@ -70,6 +72,7 @@ public enum ColumnForms {
 }
 
 extension ColumnDescription {
+    /// Describes the column of a property with a form. Code written by the macro calls this.
     public static func of<Form: ColumnForm>(_ name: String, _: Form.Type) -> ColumnDescription {
         ColumnDescription(name: name, type: Form.columnType)
     }

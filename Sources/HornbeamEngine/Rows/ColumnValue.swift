@@ -7,6 +7,7 @@
 /// arrays of these; raw-representable enums are stored as their raw value and any other `Codable` type as JSON, all
 /// without a conformance. Any other type conforms by naming the column type that it maps to.
 public protocol ColumnValue: Sendable {
+    /// The type of the columns that hold values of this type.
     static var columnType: ColumnType { get }
     /// The stored form. Must fit `columnType`.
     var columnValue: Value { get }

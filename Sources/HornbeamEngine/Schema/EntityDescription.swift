@@ -41,6 +41,7 @@ public struct ColumnDescription: Codable, Hashable, Sendable {
 
 /// An index over columns of one entity type.
 public struct IndexDescription: Codable, Hashable, Sendable {
+    /// The form of an index's entries.
     public enum Kind: String, Codable, Sendable {
         /// Ordered entries (key, row id).
         case value
@@ -158,6 +159,7 @@ extension IndexDescription {
 
 /// One side of a relation.
 public struct RelationDescription: Codable, Hashable, Sendable {
+    /// The effect that deleting an entity has on its relation and the related entities.
     public enum DeleteRule: String, Codable, CaseIterable, Sendable {
         /// The links go, the related entities stay.
         case nullify

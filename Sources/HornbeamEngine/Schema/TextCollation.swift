@@ -80,7 +80,9 @@ extension IndexDescription {
 
 /// A text that is compared by a collation: see `collated`.
 public struct CollatedText: Sendable, Hashable {
+    /// The text to compare with.
     public let text: String
+    /// The collation of the comparison.
     public let collation: TextCollation
 }
 

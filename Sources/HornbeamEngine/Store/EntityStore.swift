@@ -266,8 +266,8 @@ package final class EntityStore {
         }
     }
 
-    /// Removes an entity: row, index entries, links from and to it, and its id. Returns false if it was not saved; its
-    /// links and its id are removed all the same.
+    /// Removes an entity: row, index entries, links from and to it, and its id. Returns false if it was not saved; even
+    /// then its links and its id are removed.
     @discardableResult
     package func delete(_ rowID: RowID) throws -> Bool {
         let id = try self.id(of: rowID)
@@ -276,7 +276,7 @@ package final class EntityStore {
         try core.edges.followLinks()
         if let id, RowID(integerID: id) == nil { _ = try transaction.delete(type.ids, try idKey(id)) }
         if !wasSaved, try transaction.delete(type.unsaved, RowKey(rowID)) {
-            // Its row may be in use, to be linked.
+            // A caller may hold its row id to link it.
             core.counts.removals += 1
         }
         return wasSaved

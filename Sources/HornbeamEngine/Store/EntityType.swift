@@ -25,8 +25,9 @@ package final class EntityType: Sendable {
     let declared: Int
     /// The column of the time of the last save, if the type has one.
     package let updatedAt: Int?
-    /// The columns of the time of the first save, and of the number of changes.
+    /// The column of the time of the first save, if the type has one.
     let createdAt: Int?
+    /// The column of the number of changes, if the type has one.
     let version: Int?
     /// Whether it has one of these two.
     let isCounted: Bool
@@ -34,7 +35,7 @@ package final class EntityType: Sendable {
     /// never both.
     let counterpart: TreeID?
     package let layout: RowLayout
-    /// The names of the columns as JSON has them before values.
+    /// The names of the columns as names of JSON members, with the colon.
     let memberNames: [[UInt8]]
     package let rows: TreeID
     package let ids: TreeID

@@ -172,7 +172,7 @@ struct MovedIDs {
         let column: Int
     }
 
-    /// By the side that leads from the row.
+    /// The rows by their types, each with the row that it leads to now.
     private var moved: [String: [Place: RowID?]] = [:]
     var isEmpty: Bool { moved.isEmpty }
 

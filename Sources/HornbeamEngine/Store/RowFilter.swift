@@ -29,7 +29,7 @@ package struct RowFilter {
         case opaque((RowReader) throws -> Bool)
         case and([Node])
         case or([Node])
-        /// Alternatives that each ask one column for one value, by the keys of these values.
+        /// Alternatives that each require one column to have one value, by the keys of these values.
         case byValue(Int, [[UInt8]: [Node]])
         case not(Node)
     }

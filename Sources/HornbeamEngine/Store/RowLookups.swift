@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks up rows together, for speed: groups of keys go down the tree side by side, and nodes are fetched from memory
 // while others are searched. In a nested query of 200 rows each row then takes 400 instructions fewer than with a
-// lookup of its own.
+// look-up of its own.
 
 import HornbeamPages
 import HornbeamTree

@@ -4,7 +4,7 @@
 
 package import HornbeamTree
 
-/// Belongs to one write transaction, and with it to one thread at a time.
+/// Notes the changed rows of one type. It belongs to one write transaction, and with it to one thread at a time.
 package final class RowWatch {
     private let tree: TreeID
     private var changed: Set<RowID> = []
@@ -29,6 +29,6 @@ package final class RowWatch {
         return changed.remove(row) != nil
     }
 
-    /// Forgets all notes. For a caller that reads all its rows anew.
+    /// Forgets all notes. For a caller that reads all its rows again.
     package func forget() { changed.removeAll(keepingCapacity: true) }
 }

@@ -29,7 +29,7 @@ public struct HornbeamError: Error, Sendable {
         public static let readOnly = Code("readOnly")
         /// An argument is out of bounds.
         public static let invalid = Code("invalid")
-        /// A key, value or name beyond its limit.
+        /// A key, a value or a name exceeds its limit.
         public static let tooLarge = Code("tooLarge")
         /// The store refuses writes after an earlier failure; reopen it.
         public static let failed = Code("failed")
@@ -47,7 +47,7 @@ public struct HornbeamError: Error, Sendable {
         public static let missingRelation = Code("missingRelation")
         /// An entity was changed, stored or deleted since the state that the caller expects.
         public static let conflict = Code("conflict")
-        /// An entity that must be stored already is not.
+        /// An entity that must be stored already isn't.
         public static let notStored = Code("notStored")
         /// An entity that must not be stored yet is stored already.
         public static let alreadyStored = Code("alreadyStored")
@@ -77,12 +77,14 @@ public struct HornbeamError: Error, Sendable {
         public static let unsupported = Code("unsupported")
     }
 
+    /// The kind of failure, to switch over.
     public let code: Code
     /// The fault, its position and the remedy, in words. A message of more than 4,000 bytes is shortened in its middle.
     public let message: String
     /// Behind a reference, so that an error is small: throwing functions are called a million times and seldom fail.
     private let details: Details?
 
+    /// Makes an error. A long message is shortened: see `message`.
     public init(_ code: Code, _ message: String) {
         self.init(code, message, violation: nil)
     }
@@ -111,6 +113,7 @@ public struct HornbeamError: Error, Sendable {
 public struct UniqueViolation: Sendable, Equatable {
     /// The type's name in the store.
     public let entityName: String
+    /// The name of the unique index.
     public let indexName: String
     /// The id of the entity that has the key, or wants it in the same save.
     public let existing: Value

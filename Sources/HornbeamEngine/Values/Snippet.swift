@@ -5,6 +5,7 @@ package import HornbeamText
 
 /// A passage of a text, unchanged, with the ranges that the search found in it.
 public struct Snippet: Sendable, Hashable {
+    /// The passage.
     public let text: String
     /// The marked ranges of `text`: whole characters, ascending, apart from each other.
     public let highlights: [Range<String.Index>]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as text, and their values in the types of columns. A number that a type can't hold has no value in it: no
-// digit is lost and no number becomes infinite in silence.
+// Numbers as text, and their values in the types of columns. A number that a type can't hold is refused: no digit is
+// lost, and no number becomes infinite, without notice.
 
 import FoundationEssentials
 

@@ -34,6 +34,7 @@ public struct StoreChanges: Sendable {
     package private(set) var types: [String: OfType] = [:]
     package private(set) var unknown: Set<String> = []
 
+    /// Whether nothing has changed.
     public var isEmpty: Bool { types.isEmpty && unknown.isEmpty }
 
     /// Calls `body` with the change of each entity of a type: inserted entities first, then updated, relinked and

@@ -154,7 +154,7 @@ package final class EdgeSide: Sendable {
     package let description: RelationDescription
     /// The other side's name in the target type, declared on either side.
     package let inverse: String?
-    /// Its name as JSON has it before values.
+    /// Its name as the name of a JSON member, with the colon.
     let memberName: [UInt8]
     package let list: LinkList
     /// The targets' side of the links, nil if the store doesn't know the target type.

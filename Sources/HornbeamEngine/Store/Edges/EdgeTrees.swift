@@ -42,7 +42,7 @@ package final class EdgeTrees {
     @exclusivity(unchecked) private var known: [KnownLinks] = []
     /// The numbers of these lists. A search in them counts no references.
     @exclusivity(unchecked) private var lists: [UInt16] = []
-    /// Entries that wait, by trees, which are few.
+    /// The waiting entries of each tree. Trees are few.
     @exclusivity(unchecked) private var entries: [WaitingEntries] = []
     /// The trees of these entries, for a search that counts no references.
     @exclusivity(unchecked) private var trees: [UInt32] = []
@@ -60,7 +60,7 @@ package final class EdgeTrees {
     @exclusivity(unchecked) var moved = MovedIDs()
     /// Number of links that were requested so far.
     @exclusivity(unchecked) private var asked = 0
-    /// In a read: links to entities that aren't stored, for the sides where they were looked for.
+    /// In a read: links to entities that aren't stored, for the sides whose missing links were looked up.
     @exclusivity(unchecked) var missing: [MissingLinks] = []
 
     init(core: StoreTransaction, limits: Limits) {

@@ -2,7 +2,7 @@
 // The trees of a hand-kept index, and their maintenance when an entity is deleted, which needs no code of the program.
 //
 // entries  of lists: section ‖ place → row id; of hashes: key → row id; of sets: row id → nothing
-// places   row id ‖ key of an entry of that row → nothing; a set has none, its entries say it themselves
+// places   row id ‖ key of an entry of that row → nothing; a set has none: the keys of its entries are the row ids
 //
 // A section is nothing in `OrderedIDIndex`, the group's row id in `GroupByEntityIndex`, the group's key in
 // `GroupByKeyIndex`. Keys of indexes are no prefixes of each other, so sections don't mix.

@@ -10,6 +10,7 @@ import Synchronization
 
 /// An index that is registered under a name: see `MapIndex`, `ValueIndex` and `ArrayIndex`.
 public protocol RegisteredIndex: Sendable {
+    /// The index in the form in which a database registers it.
     var registration: IndexRegistration { get }
 }
 
@@ -17,7 +18,7 @@ public protocol RegisteredIndex: Sendable {
 public final class IndexRegistration: Sendable {
     /// Name of the index. Only one of all registered indexes of a database may have it.
     public let name: String
-    /// Must be changed whenever the code is: the index is then built anew.
+    /// The version of the code. It must be changed whenever the code is; the index is then rebuilt.
     public let version: String
     /// The kind of index.
     public let kind: String
@@ -40,7 +41,7 @@ public final class IndexRegistration: Sendable {
     let plannable: Plannable?
     /// The index's record as it was read last.
     let lastRead = Mutex<ReadRecord?>(nil)
-    /// Why it can't be registered; nil if it can.
+    /// The reason why it can't be registered; nil if there is none.
     private let flaw: String?
 
     /// The form in which the planner gets an index, once its tree is known.
@@ -107,7 +108,8 @@ public final class IndexRegistration: Sendable {
     }
 }
 
-/// A row of an index: the key without row id and ordinal.
+/// An entry of a registered index. Its key has neither row id nor ordinal while the index's code makes it, and both in
+/// the tree.
 package struct IndexEntry {
     package let key: [UInt8]
     package let value: [UInt8]
