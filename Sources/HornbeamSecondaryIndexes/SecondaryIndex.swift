@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Secondary indexes that a program registers by name: typed columns, which a function of the program's own fills for
-// each entity or leaves empty. Docs/secondary-indexes.md is the guide.
+// each entity or leaves empty. Docs/indexes.md has the rules.
 
 /// Sets the columns of one entity's row: `row[salary] = employee.salary`.
 public struct IndexRowWriter: ~Copyable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of Docs/change-log.md, and a consumer as the guide “Observing changes” shows it.
+// The code of Docs/observation.md on the change log, and a consumer as the guide “Observing changes” shows it.
 
 import Hornbeam
 import Testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of Docs/hand-kept-indexes.md.
+// The code of Docs/indexes.md on hand-kept indexes.
 
 import Hornbeam
 import HornbeamHandKept

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of Docs/registered-indexes.md.
+// The code of Docs/indexes.md on registered indexes.
 
 import Foundation
 import Hornbeam

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of Docs/secondary-indexes.md.
+// The code of Docs/indexes.md on secondary indexes.
 
 import Foundation
 import Hornbeam

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of Docs/value-and-array-indexes.md.
+// The code of Docs/indexes.md on value and array indexes.
 
 import Foundation
 import Hornbeam

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of Docs/views.md.
+// The code of Docs/map-reduce.md on views.
 
 import Foundation
 import Hornbeam

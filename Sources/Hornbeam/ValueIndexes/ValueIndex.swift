@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Value indexes: indexes like those of `@Index`, made at run time under a name, optionally over some entities only and
-// over computed values. Docs/value-and-array-indexes.md is the guide.
+// over computed values. Docs/indexes.md has the rules.
 
 import FoundationEssentials
 import HornbeamKeys

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Map/reduce indexes: a function of the program emits rows (key, value) for each entity. They are stored in order in a
-// tree whose branches hold the reduction of the rows below them. Docs/map-reduce.md is the guide.
+// tree whose branches hold the reduction of the rows below them. Docs/map-reduce.md has the rules.
 
 import HornbeamKeys
 import HornbeamPages

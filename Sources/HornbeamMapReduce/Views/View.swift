@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views: filtered entities in groups, in order. The store keeps them up to date with every write. They are registered
 // indexes whose keys are group ‖ order; positions come from the counts of the tree. They follow YapDatabase's views;
-// its blocks are functions of one entity here. Docs/views.md is the guide.
+// its blocks are functions of one entity here. Docs/map-reduce.md has the rules.
 
 import HornbeamKeys
 
