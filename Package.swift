@@ -227,7 +227,7 @@ let package = Package(
             swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamEncryptionTests", dependencies: ["HornbeamEncryption", "Hornbeam", "HornbeamTestSupport"],
-            swiftSettings: engineSettings),
+            exclude: ["StoredFiles"], swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamPagesTests",
             dependencies: ["HornbeamPages", "CHornbeamShims", "CXXHash", "HornbeamTestSupport"],

@@ -156,4 +156,38 @@ struct EncryptedDatabaseTests {
             #expect(try database.check { Issue.record("\($0)") })
         }
     }
+
+    /// Files that version 0.2.0 has written: with its key, and with a passphrase beside it. `HORNBEAM_STORE_FILES=1`
+    /// writes them where there are none, as StoredFileTests of HornbeamTests does.
+    @Test("opens if version 0.2.0 has written it, and can be changed", arguments: ["0.2.0", "0.2.0-killed"])
+    func stored(name: String) throws {
+        let kept = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "StoredFiles/\(name).hornbeam")
+        let folder = try TemporaryFolder()
+        let path = folder.path("stored")
+        let writes = ProcessInfo.processInfo.environment["HORNBEAM_STORE_FILES"] != nil
+        if writes, !FileManager.default.fileExists(atPath: kept.path) {
+            let database = try open(path, .key(key))
+            try database.addKey(.passphrase("words", logCost: 10))
+            try fill(database)
+            if name.hasSuffix("killed") { try FileManager.default.copyItem(atPath: path, toPath: kept.path) }
+            try database.close()
+            if !name.hasSuffix("killed") { try FileManager.default.copyItem(atPath: path, toPath: kept.path) }
+            try FileManager.default.removeItem(atPath: path)
+        }
+        let plain = try open(folder.path("plain"), nil)
+        try fill(plain)
+        let expected = try answers(plain)
+        for encryption in [Encryption.key(key), .passphrase("words")] {
+            try? FileManager.default.removeItem(atPath: path)
+            try FileManager.default.copyItem(atPath: kept.path, toPath: path)
+            let database = try open(path, encryption)
+            #expect(try answers(database) == expected)
+            try database.write { try Volume.delete(id: 200, from: &$0) }
+            #expect(try database.check { Issue.record("\($0)") })
+            try database.close()
+            let again = try open(path, encryption, isReadOnly: true)
+            #expect(try again.read { try Volume.query().count(in: $0) } == 199)
+            try again.close()
+        }
+    }
 }
