@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `@EntityModel`: reads the struct once into a `ModelDeclaration`, then writes one extension from it. Purely syntactic:
-// types are never looked up; overloads that the generated code calls depend on the types.
+// `@EntityModel`: reads the struct once into a `ModelDeclaration`, then writes one extension from it. A macro sees
+// syntax, no types: the generated code calls overloads, among which the compiler chooses by type.
 
 import SwiftDiagnostics
 package import SwiftSyntax
@@ -20,7 +20,7 @@ package enum EntityModelMacro: ExtensionMacro {
         var parser = ModelParser(enclosing: context.lexicalContext)
         let model = parser.parse(structure)
         for diagnostic in parser.diagnostics { context.diagnose(diagnostic) }
-        // Half an extension would bury the real message under errors about members that are missing.
+        // An incomplete extension would hide the real message among errors about missing members.
         guard let model else { return [] }
         let text = expandedText(model, type: type.trimmedDescription)
         return [DeclSyntax(stringLiteral: text)].compactMap { $0.as(ExtensionDeclSyntax.self) }
@@ -38,7 +38,8 @@ package enum EntityModelMacro: ExtensionMacro {
         "\(model.access)static var entityName: String {\n    \"\(model.storedName)\"\n}"
     }
 
-    /// The table for everything at run time. A generic type can't have a stored static: the library keeps it.
+    /// The description of the type for the library. A generic type can't have a stored static property, so the library
+    /// keeps its shape.
     private static func shapeMember(_ model: ModelDeclaration) -> String {
         var parts = [
             list("columns", model.columnItems), list("indexes", model.indexItems),

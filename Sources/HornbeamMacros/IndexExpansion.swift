@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes: each component of an ordered one goes through an overload that compiles only for types with an
-// order-preserving key. Equality works for every type that can be stored. As with relations, the type before an
-// expression makes the compiler name the mistake in that expression.
+// Indexes. Each component of an ordered index goes through an overload that compiles only for types with an
+// order-preserving key. Indexes for equality take every type that can be stored. As with relations, each item begins
+// with its type, so that the compiler reports a mistake at that item.
 
 extension ModelDeclaration {
     var indexItems: [String] {

@@ -16,9 +16,9 @@ struct ModelDeclaration {
         var isOptional: Bool
         var hasWrapper: Bool
         var hasDefault: Bool
-        /// Whether the other properties say it, or its declaration does: it is stored, and never read back.
+        /// Whether it is a computed or constant id: it is stored, and never read back.
         var isDerived = false
-        /// As written; nil if it is left to the compiler.
+        /// As written, or nil if the compiler infers it.
         var type: String?
         /// The written type of an optional property without its optionality.
         var wrappedType = ""
@@ -58,12 +58,12 @@ struct ModelDeclaration {
 
     /// Unique among types: the name of a nested type includes those of its outer types.
     var name: String
-    /// The name in the store, in the form of a string literal: a generic type's includes its arguments.
+    /// The name in the store, in the form of a string literal. It includes the arguments of a generic type.
     var storedName = ""
     /// `public `, `package `, `fileprivate ` or nothing: the access of generated members.
     var access: String
     var isGeneric: Bool
-    /// Whether it is nested in another type, whose names its extension doesn't see.
+    /// Whether it is nested in another type. Its extension doesn't see the names of that type.
     var isNested = false
     var properties: [Property] = []
     var indexes: [Index] = []
@@ -85,7 +85,7 @@ struct ModelParser {
         self.enclosing = enclosing
     }
 
-    /// The model, or nil if a diagnostic says why not.
+    /// Returns the model, or nil if the declaration has errors. `diagnostics` then lists them.
     mutating func parse(_ structure: StructDeclSyntax) -> ModelDeclaration? {
         let outer = enclosing.reversed().compactMap { $0.asProtocol((any DeclGroupSyntax).self)?.typeName }
         model.name = (outer + [structure.name.text]).joined(separator: ".")
@@ -145,15 +145,15 @@ struct ModelParser {
         let isVariable = variable.bindingSpecifier.tokenKind == .keyword(.var)
         var annotation: TypeSyntax?
         var properties: [ModelDeclaration.Property] = []
-        // `var a, b: Int`: a binding without type takes that of the next one, so go from the back.
+        // In `var a, b: Int` a binding without a type has the type of the next one, so this loop goes backwards.
         for binding in variable.bindings.reversed() {
             guard let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.text else {
                 report(.pattern, at: binding.pattern)
                 continue
             }
             annotation = binding.typeAnnotation?.type ?? (binding.initializer == nil ? annotation : nil)
-            // A constant with a value is the same in every entity, so there is nothing to store. An id is stored all
-            // the same: it is the row's key. A literal is the same each time that an entity is made.
+            // A constant with a value is equal in every entity, so it isn't stored. An id is, because it is the row's
+            // key: its value must be a literal, which is equal each time that an entity is made.
             let isConstant = !isVariable && binding.initializer != nil
             if isConstant { constants.insert(name) }
             if binding.isComputed { computed.insert(name) }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries on syntax nodes for the parser of models. They are independent of the use of the answers.
+// Questions about syntax nodes, for the parser of models.
 
 import SwiftSyntax
 
@@ -86,7 +86,7 @@ extension ExprSyntax {
 }
 
 extension ExprSyntax {
-    /// Whether it is a literal that is the same each time.
+    /// Whether it is an integer or a text without interpolation.
     var isConstantLiteral: Bool {
         if let text = self.as(StringLiteralExprSyntax.self) {
             return text.segments.allSatisfy { $0.is(StringSegmentSyntax.self) }

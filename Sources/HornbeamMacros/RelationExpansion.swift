@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Relations: the table for queries and deletes, and the steps of `normalize` and `save` in order of declaration. Both
-// key paths of a mutual relation are written out, so the compiler checks that each side names the other. The second
-// begins at the first one's target, which isn't named: an extension sees no names of a type around the entity. The type
-// in front makes each a statement of its own to the compiler, which then names the mistake in it.
+// key paths of a mutual relation are written out, so the compiler checks that each side names the other. The second key
+// path names no root type, because the extension of a nested entity doesn't see the names of the outer type. Each item
+// begins with its type, so that the compiler reports a mistake at that item.
 
 extension ModelDeclaration {
     var relationItems: [String] {

@@ -60,8 +60,8 @@ extension ModelDeclaration {
         ]
     }
 
-    /// For types whose properties' types aren't all written out, or can't be written here. A property keeps its default
-    /// if the row is older than the property, or if its type doesn't know the stored value.
+    /// The initialiser for structs with property types that aren't written out, or that the extension can't name. A
+    /// property keeps its default if the row is older than the property, or if its type doesn't know the stored value.
     private var assigningRead: String {
         let reads = read.map { number, property in
             guard property.hasDefault else {
