@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `\.age.desc` and `\.nick.asc`: values in an order that can be turned round, for sorting and for components of
-// indexes. Optionals and Booleans have no order of their own in Swift; here nil and false come first.
+// `\.age.desc` and `\.nick.asc`: values in an order that can be reversed, for sorting and for components of indexes.
+// Optionals and Booleans have no order of their own in Swift; here nil and false come first.
 
-/// A value that compares the other way round.
+/// A value that compares in reverse order.
 public struct Descending<Wrapped: Comparable & Sendable>: Comparable, Sendable {
     public let value: Wrapped
 
@@ -20,7 +20,7 @@ public struct NilFirst<Wrapped: Comparable & Sendable>: Comparable, Sendable {
 }
 
 extension Comparable where Self: Sendable {
-    /// The value in its own order, as if `.asc` weren't there: `sorted(by: \.name.asc, \.age.desc)`.
+    /// The value in its own order, which is also the order without `.asc`: `sorted(by: \.name.asc, \.age.desc)`.
     public var asc: Self { self }
     /// The value in reverse order: `sorted(by: \.age.desc)`.
     public var desc: Descending<Self> { Descending(value: self) }

@@ -25,8 +25,8 @@ public struct ListChanges: Sendable, Equatable {
     /// Positions in the new list, ascending.
     public package(set) var insertions: [Int] = []
 
-    /// Moves in the order of their destinations. No more than are needed: elements that only make room for others don't
-    /// move.
+    /// Moves in the order of their destinations. There are as few as possible: elements that only make room for others
+    /// don't move.
     public package(set) var moves: [Move] = []
     /// Positions in the new list, ascending, of elements that were in the old one too and have changed content, moved
     /// or not.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The difference between two lists whose elements have an identity and a fingerprint of their content. The elements
-// that stay are a longest subsequence in the old order, so that no smaller number of moves would do.
+// that stay are a longest subsequence in the old order, so there are as few moves as possible.
 
 /// An element of a result, without its content.
 package struct ListItem<ID: Hashable & Sendable>: Sendable {
@@ -15,7 +15,7 @@ package struct ListItem<ID: Hashable & Sendable>: Sendable {
 }
 
 extension Array {
-    /// The list with other fingerprints of these elements, so that they count as changed.
+    /// Returns the list with other fingerprints for these elements, so that they count as changed.
     package func asChanged<ID>(_ ids: Set<ID>) -> Self where Element == ListItem<ID> {
         if ids.isEmpty { return self }
         return map { ids.contains($0.id) ? ListItem(id: $0.id, fingerprint: ~$0.fingerprint) : $0 }
@@ -23,8 +23,8 @@ extension Array {
 }
 
 package enum ListDifference {
-    /// Finds the changes between two lists. An identity that comes several times stands for its first, second …
-    /// occurrence in both lists.
+    /// Finds the changes between two lists. If an identity occurs several times, its first occurrence in the old list
+    /// is paired with its first in the new list, the second with the second, and so on.
     package static func changes<ID>(from old: [ListItem<ID>], to new: [ListItem<ID>]) -> ListChanges {
         var changes = ListChanges()
         var start = 0
@@ -75,7 +75,8 @@ package enum ListDifference {
     /// their destinations.
     static func outOfOrder(_ pairs: [ListChanges.Move]) -> [ListChanges.Move] {
         if zip(pairs, pairs.dropFirst()).allSatisfy({ $0.from < $1.from }) { return [] }
-        // By length, the pair that ends such a subsequence with the least origin; and for each pair the one before it.
+        // For each length, the pair with the least origin that ends such a subsequence; and for each pair the one
+        // before it.
         var tails: [Int] = []
         var before = [Int?](repeating: nil, count: pairs.count)
         for (index, pair) in pairs.enumerated() {
@@ -106,7 +107,7 @@ package enum ListDifference {
         if pairs.isEmpty { return [] }
         let taken = (deletions + pairs.map(\.from)).sorted()
         let put = (insertions + pairs.map(\.to)).sorted()
-        // A damaged file's counts may say anything.
+        // Counts of a damaged file can have any value.
         var parts = pairs.map { pair in
             OrderedPart(
                 before: max(0, pair.from - taken.countBelow(pair.from)),
@@ -209,7 +210,7 @@ extension [Int] {
         return low
     }
 
-    /// The position with `number` others before it, not counting these positions, which ascend.
+    /// Returns the position with `number` positions before it, not counting the positions in this ascending array.
     fileprivate func place(of number: Int) -> Int {
         var low = 0
         var high = count

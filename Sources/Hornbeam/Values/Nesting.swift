@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits the nesting depth of values. Code that walks them is recursive, and a thread's stack may be as small as 512
-// KiB: a chain of replies that is built as one value must end before the stack does.
+// KiB: a long chain of replies in one value would overflow it.
 
 import Glibc
 
@@ -16,7 +16,7 @@ package enum Nesting {
 
 /// The levels of values that are encoded, decoded or described, without a session.
 package enum CodedNesting {
-    /// The nesting level of a thread. Nil if the system has no key left: then there is no limit.
+    /// The key of each thread's nesting level, or nil if the system has no key left. Then there is no limit.
     private static let level: pthread_key_t? = {
         var key: pthread_key_t = 0
         return pthread_key_create(&key, nil) == 0 ? key : nil

@@ -7,7 +7,7 @@ import HornbeamPages
 
 /// A row in the order of a query.
 package struct RankedRow: Sendable {
-    /// Bytes in the order of the sort, empty if there is none.
+    /// Bytes that compare in the order of the sort. Empty without a sort.
     package var key: [UInt8]
     /// The row, which decides between equal keys.
     package var row: RowID
@@ -48,7 +48,8 @@ package struct RankTree: Sendable {
 
     package init() {}
 
-    /// - Parameter rows: in any order. In theirs, as they nearly always come, each is only compared with the next one.
+    /// - Parameter rows: in any order. They nearly always come sorted, and then each is only compared with the next
+    ///   one.
     package init(_ rows: [RankedRow]) {
         let isOrdered = rows.indices.dropFirst().allSatisfy { rows[$0 - 1].order(rows[$0]) < 0 }
         nodes = (isOrdered ? rows : rows.sorted { $0.order($1) < 0 }).map { Node(row: $0) }
@@ -95,7 +96,7 @@ package struct RankTree: Sendable {
         return before
     }
 
-    /// The row at a position; nil beyond the ends.
+    /// Returns the row at a position, or nil beyond the ends.
     package func row(at position: Int) -> RankedRow? {
         var link = root
         var rest = position
@@ -109,7 +110,7 @@ package struct RankTree: Sendable {
         return nil
     }
 
-    /// Gives a row that is there another fingerprint.
+    /// Changes the fingerprint of a row in the tree.
     mutating func update(_ row: RankedRow) {
         var link = root
         while link >= 0 {
@@ -140,7 +141,7 @@ package struct RankTree: Sendable {
         return found
     }
 
-    /// Nodes on the longest way down.
+    /// Number of nodes on the longest path from the root.
     var height: Int {
         var level = root < 0 ? [] : [root]
         var height = 0
@@ -206,7 +207,7 @@ package struct RankTree: Sendable {
         return link
     }
 
-    /// The rows before `row`, and those after it.
+    /// Splits a subtree into the rows before `row` and the rows after it.
     private mutating func split(_ link: Link, at row: RankedRow) -> (Link, Link) {
         guard link >= 0 else { return (-1, -1) }
         if row.order(nodes[Int(link)].row) < 0 {
@@ -240,7 +241,7 @@ package struct RankTree: Sendable {
         nodes[Int(link)].count = Int32(1 + count(node.left) + count(node.right))
     }
 
-    /// A number below `bound`, by xorshift: fair enough for a shape.
+    /// Returns a random number below `bound`, by xorshift, which is random enough to balance the tree.
     private mutating func draw(below bound: Int) -> Int {
         random ^= random << 13
         random ^= random >> 7

@@ -24,7 +24,7 @@ enum SearchReading: Sendable, Hashable {
     }
 
     /// This query as a part of another one, or `tooDeep` if the whole would be nested too deep. All queries are built
-    /// of such parts, so that none is deeper: comparing and releasing a query takes stack for each level.
+    /// of such parts, so none is deeper. Comparing and releasing a query uses stack for each level.
     var asPart: SearchReading { isWithin(TextQuery.maximumDepth - 1) ? self : .tooDeep }
 
     /// Combines the parts, at once if all of them are known.
@@ -88,7 +88,7 @@ struct WrittenSearch: Sendable, Hashable {
     let matchesAll: Bool
     let isTyping: Bool
 
-    /// Text that names none of these columns is read as words.
+    /// Parses the text. Names of other fields than these columns are read as words.
     func query(over columns: [Int], names: [String]) -> TextQuery {
         let names = columns.map { names.indices.contains($0) ? names[$0] : "" }
         return QuerySyntax(fields: names, matchesAll: matchesAll, isTyping: isTyping).parse(lenient: text)

@@ -20,7 +20,7 @@ package final class SortColumnCache: Sendable {
     }
 
     private static var capacity: Int { 8 }
-    /// Filled from the first one on.
+    /// Filled from the front.
     private let entries = InlineArray<8, AtomicLazyReference<Entry>> { _ in AtomicLazyReference() }
 
     package init() {}
@@ -33,7 +33,7 @@ package final class SortColumnCache: Sendable {
         return nil
     }
 
-    /// Has no effect if it is there, or if all slots are taken: other key paths are looked up without the cache.
+    /// Adds a key path. Has no effect if it is there already, or if all slots are taken.
     package func insert(_ keyPath: AnyKeyPath, _ place: ColumnPlace) {
         var made: Entry?
         for index in 0..<Self.capacity {
@@ -43,13 +43,13 @@ package final class SortColumnCache: Sendable {
             }
             let entry = made ?? Entry(keyPath, place)
             made = entry
-            // Another thread may have been faster, with the same one or another.
+            // Another thread may have filled the slot first, with this key path or another.
             if entries[index].storeIfNil(entry).keyPath === keyPath { return }
         }
     }
 }
 
-/// A column as a key path names it.
+/// The column and the direction that a key path names.
 package struct ColumnPlace {
     package let number: Int
     package let descending: Bool

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words that a search may leave out because they say little. Indexes have all words; leaving some out is a matter of
-// one search.
+// Words that a search may leave out because they say little. Indexes have all words: each search decides for itself
+// which to leave out.
 
 package import HornbeamText
 
@@ -25,8 +25,8 @@ public struct StopWords: Hashable, Sendable {
 }
 
 // Articles, pronouns, prepositions, conjunctions, auxiliary verbs: words of closed classes. The English list omits
-// words that often mean something else too: "no", "will" and "may". The others have their negations, "nicht" and "não"
-// for instance.
+// words that often mean something else too: "no", "will" and "may". The other lists include negations, such as "nicht"
+// and "não".
 extension StopWords {
     public static let english = StopWords(
         """
