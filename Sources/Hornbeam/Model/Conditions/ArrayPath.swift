@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths to the elements of arrays within entities: a property that is an array, a property of its elements that is one,
-// and so on, to any depth.
+// Paths to the elements of arrays within entities: an array property, an array property of its elements, and so on to
+// any depth.
 
 /// The elements of an array of entities, or of arrays within arrays:
 /// `ArrayPath(\Person.contacts).each(\.phones)` are the phones of all contacts of a person, in their order.
 ///
 /// An optional array that is nil has no elements.
 public struct ArrayPath<Entity: EntityModelProtocol, Element: Sendable>: Sendable {
-    /// The array of the entity, that of its elements, and so on.
+    /// The array of the entity, the array of its elements, and so on.
     let steps: [ComputedSubject]
-    /// The path as written with names: `contacts[].phones`.
+    /// The path by names: `contacts[].phones`.
     let label: String
     let elements: @Sendable (Entity) -> [Element]
 
@@ -19,17 +19,19 @@ public struct ArrayPath<Entity: EntityModelProtocol, Element: Sendable>: Sendabl
         self.elements = elements
     }
 
+    /// Makes the path to the elements of a property.
     public init(_ keyPath: KeyPath<Entity, [Element]>) {
         self.init([ComputedSubject(keyPath)], keyPath.path) { [keyPath = keyPath.shared] in $0[keyPath: keyPath] }
     }
 
+    /// Makes the path to the elements of an optional property.
     public init(_ keyPath: KeyPath<Entity, [Element]?>) {
         self.init([ComputedSubject(keyPath)], keyPath.path) { [keyPath = keyPath.shared] in
             $0[keyPath: keyPath] ?? []
         }
     }
 
-    /// Returns the path to the elements of an array that each element has.
+    /// Returns the path to the elements of an array in each element.
     public func each<Next: Sendable>(_ keyPath: KeyPath<Element, [Next]>) -> ArrayPath<Entity, Next> {
         let (elements, keyPath) = (elements, keyPath.shared)
         return ArrayPath<Entity, Next>(steps + [ComputedSubject(keyPath)], "\(label)[].\(keyPath.path)") { entity in
@@ -37,6 +39,7 @@ public struct ArrayPath<Entity: EntityModelProtocol, Element: Sendable>: Sendabl
         }
     }
 
+    /// Returns the path to the elements of an optional array in each element.
     public func each<Next: Sendable>(_ keyPath: KeyPath<Element, [Next]?>) -> ArrayPath<Entity, Next> {
         let (elements, keyPath) = (elements, keyPath.shared)
         return ArrayPath<Entity, Next>(steps + [ComputedSubject(keyPath)], "\(label)[].\(keyPath.path)") { entity in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on the elements of arrays that entities have: any of them, every one, or both.
+// Conditions on the elements of an entity's array: on any of them, on every one, or both.
 //
 //                       any     every   anyAndEvery
 //     no elements       false   true    false
@@ -7,20 +7,20 @@
 //     all pass          true    true    true
 
 extension Predicate {
-    /// At least one element passes: `.any(\.contacts) { $0.type == "primary" }`, `.any(\.likes) { $0 == "travel" }`. An
-    /// array index over the compared values answers it.
+    /// Selects entities in which at least one element passes: `.any(\.contacts) { $0.type == "primary" }`,
+    /// `.any(\.likes) { $0 == "travel" }`. An array index over the compared values answers it.
     public static func any<Element: Sendable>(
         _ keyPath: KeyPath<Entity, [Element]>,
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self { any(ArrayPath(keyPath), condition) }
 
-    /// At least one element of an optional array passes. Nil has no elements.
+    /// Selects entities in which at least one element of an optional array passes. Nil has no elements.
     public static func any<Element: Sendable>(
         _ keyPath: KeyPath<Entity, [Element]?>,
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self { any(ArrayPath(keyPath), condition) }
 
-    /// One element of arrays within arrays passes:
+    /// Selects entities in which at least one element of arrays within arrays passes:
     /// `.any(ArrayPath(\.contacts).each(\.phones)) { $0.type == "mobile" }`.
     public static func any<Element>(
         _ path: ArrayPath<Entity, Element>, _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
@@ -28,7 +28,7 @@ extension Predicate {
         having(path, condition(ElementProxy()))
     }
 
-    /// No element fails: all pass, or there is none.
+    /// Selects entities in which no element fails: all pass, or there is none.
     public static func every<Element: Sendable>(
         _ keyPath: KeyPath<Entity, [Element]>,
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
@@ -51,8 +51,8 @@ extension Predicate {
         Self(condition.isTooDeep ? .tooDeep : .anyElement(AnyElementTest(path, condition)))
     }
 
-    /// There is an element, and all pass. An array index finds the entities in which one passes, and these are then
-    /// tested.
+    /// Selects entities that have elements, all of which pass. An array index finds the entities in which one passes,
+    /// and the query tests these.
     public static func anyAndEvery<Element: Sendable>(
         _ keyPath: KeyPath<Entity, [Element]>,
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>

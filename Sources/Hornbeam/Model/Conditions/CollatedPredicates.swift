@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons and orders of texts by a collation: `\.name == "straße".collated(.caseInsensitive)`. Indexes of the same
-// collation answer them.
+// Comparisons and orders of texts by a collation: `\.name == "straße".collated(.caseInsensitive)`. An index with the
+// same collation answers them.
 
 import FoundationEssentials
 import HornbeamKeys
 import HornbeamPages
 
-/// Whether the text is equal under the collation.
+/// Selects entities whose text is equal under the collation.
 public func == <Entity: EntityModelProtocol, Text: TextValue>(
     keyPath: KeyPath<Entity, Text>, value: CollatedText
 ) -> Predicate<Entity> {
@@ -19,7 +19,8 @@ public func != <Entity: EntityModelProtocol, Text: TextValue>(
     .comparing(keyPath, .notEqual, value)
 }
 
-/// Whether the text comes before in the order of the collation. A nil property is neither less nor greater.
+/// Selects entities whose text comes before `value` in the order of the collation. A nil property is neither less nor
+/// greater.
 public func < <Entity: EntityModelProtocol, Text: TextValue>(
     keyPath: KeyPath<Entity, Text>, value: CollatedText
 ) -> Predicate<Entity> {
@@ -76,7 +77,7 @@ extension Predicate {
 }
 
 extension Sorting {
-    /// Sorts by a text in the order of a collation, nil first. An index of the same collation gives the order.
+    /// Sorts by a text in the order of a collation, nil first. An index with the same collation gives the order.
     public static func by<Text: TextValue>(
         _ keyPath: KeyPath<Entity, Text>, collation: TextCollation, descending: Bool = false
     ) -> Self {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on the elements of arrays, as data where an index may answer them: `{ $0.type == "mobile" }`.
+// Conditions on the elements of arrays. Comparisons that an index may answer are data: `{ $0.type == "mobile" }`.
 
-/// An element of an array in a condition: `$0.type` is its property, `$0` itself the element.
+/// An element of an array in a condition: `$0.type` is its property, `$0` the element itself.
 @dynamicMemberLookup
 public struct ElementProxy<Element: Sendable>: Sendable {
     public subscript<Property: Sendable>(
@@ -40,8 +40,8 @@ public struct ElementProperty<Element: Sendable, Property: Sendable>: Sendable {
         let literal = literal(other)
         // A type with an order of its own is compared by that order, whatever its stored form.
         let isStoredOrder = comparison.holdsForColumns(of: Property.self)
-        // Only the test answers a comparison that has no index order, or for which an index would have to leave entries
-        // out.
+        // Only the test answers a comparison without an index order, or one for which an index would have to skip
+        // entries.
         let isTold = isStoredOrder && comparison != .notEqual
         let term = isTold ? literal.map { ElementTerm(subject: subject, .compare(comparison, $0)) } : nil
         let order = isStoredOrder ? StoredOrder<Property>() : nil
@@ -54,7 +54,7 @@ public struct ElementProperty<Element: Sendable, Property: Sendable>: Sendable {
 }
 
 extension ElementProperty where Property: StringProtocol {
-    /// Whether the text begins so, as Swift's `hasPrefix` says.
+    /// Tests whether the text begins with `text`, like Swift's `hasPrefix`. No index answers it.
     public func hasPrefix(_ text: String) -> ElementPredicate<Element> {
         let value = value
         return ElementPredicate(label: "\(label) hasPrefix \(text)", terms: [], isComplete: false) {
@@ -85,7 +85,7 @@ public struct ElementPredicate<Element: Sendable>: Sendable {
         depth = 0
     }
 
-    /// A condition with others in it. If `depth` is beyond the bound, these are released.
+    /// A condition that contains others. If it is nested too deep, these are released.
     private init(
         label: String, terms: [ElementTerm], isComplete: Bool, depth: Int,
         joined: (tests: [@Sendable (Element) -> Bool], isEither: Bool)?, test: @escaping @Sendable (Element) -> Bool
@@ -103,7 +103,7 @@ public struct ElementPredicate<Element: Sendable>: Sendable {
     /// Whether it is nested too deep. A query with it fails.
     var isTooDeep: Bool { depth > Filter.maximumDepth }
 
-    /// Holds if both conditions do, or if either does.
+    /// Joins two conditions: by `||` if `isEither` is true, otherwise by `&&`.
     fileprivate static func join(
         _ left: Self, _ right: Self, isEither: Bool, _ terms: [ElementTerm], isComplete: Bool
     ) -> Self {
@@ -129,7 +129,7 @@ public struct ElementPredicate<Element: Sendable>: Sendable {
         return Self(label: "!(\(label))", terms: [], isComplete: false, depth: depth + 1, joined: nil) { !test($0) }
     }
 
-    /// Any test written in Swift. No index answers it.
+    /// Tests the element with a closure. No index answers it.
     public static func passes(_ test: @escaping @Sendable (Element) -> Bool) -> Self {
         Self(label: "passes a closure", terms: [], isComplete: false, test: test)
     }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conditions on entities. A key path of a stored property becomes a comparison of columns that the planner can answer
-// from an index. Any other key path (computed, nested) becomes a test of the decoded entity. Both mean the same.
+// from an index. Any other key path (computed, nested) becomes a test of the decoded entity. Both give the same
+// results.
 
-/// A condition on entities of one type: `\.age > 18 && \.status == .active`. Where Foundation is imported, which has a
-/// type of this name too, its own is written `Hornbeam.Predicate`.
+/// A condition on entities of one type: `\.age > 18 && \.status == .active`. In files that import Foundation, which has
+/// a type of this name too, write `Hornbeam.Predicate`.
 ///
 /// NaN equals NaN and is greater than every number, whether the property is stored, computed or an element of an array,
-/// so that indexes can hold it. Only closures of your own treat it as Swift's operators do.
+/// so that indexes can hold it. Only your own closures treat it as Swift's operators do.
 ///
 /// A computed property in a filter or a sort must not use a context: while a query runs, its rows lie in pages that a
 /// write may move.
@@ -24,15 +25,17 @@ public struct Predicate<Entity: EntityModelProtocol>: Sendable {
     }
 }
 
+/// Selects entities that pass both conditions.
 public func && <Entity>(left: Predicate<Entity>, right: Predicate<Entity>) -> Predicate<Entity> {
     Predicate(left.filter.and(right.filter))
 }
 
+/// Selects entities that pass either condition, or both.
 public func || <Entity>(left: Predicate<Entity>, right: Predicate<Entity>) -> Predicate<Entity> {
     Predicate(left.filter.or(right.filter))
 }
 
-/// Plain negation: a condition that is false because a property is nil becomes true.
+/// Selects entities that don't pass. A condition that is false because a property is nil becomes true.
 public prefix func ! <Entity>(predicate: Predicate<Entity>) -> Predicate<Entity> {
     Predicate(.not(predicate.filter.asPart))
 }
@@ -125,7 +128,7 @@ extension PartialKeyPath {
 }
 
 extension Predicate {
-    /// The column to compare, if the stored values have the property's order and equality.
+    /// Returns the column to compare, or nil if stored values don't have the property's order and equality.
     static func column<Property, Stored>(
         _ keyPath: KeyPath<Entity, Stored>, _ comparison: Comparison, _: Property.Type
     ) -> Int? {
@@ -136,7 +139,7 @@ extension Predicate {
         return place.number
     }
 
-    /// `test` is asked for only where no column can be compared: most queries make no closure.
+    /// Makes a comparison. `test` is evaluated only if no column can be compared, so most queries make no closure.
     fileprivate static func comparing<Property: Sendable>(
         _ keyPath: KeyPath<Entity, Property>, _ comparison: Comparison, _ value: Property,
         _ test: @autoclosure () -> @Sendable (Property) -> Bool
@@ -200,7 +203,7 @@ extension Predicate {
         return Self(.opaque(label: label, accepting(keyPath, label, test)))
     }
 
-    /// A comparison that isn't a column's. An index over the property may answer it.
+    /// A comparison of a property that is no column. An index over the property may answer it.
     /// - Parameter ordered: the type that is compared.
     private static func computed<Property: Sendable, Ordered>(
         _ keyPath: KeyPath<Entity, Property>, _ comparison: Comparison, _ literal: Value?,
@@ -223,7 +226,7 @@ extension Predicate {
     ) -> @Sendable (RowReader) throws -> Bool {
         { [keyPath = keyPath.shared] row in
             let entity = try Entity(row: row)
-            // Around the test too, which may be an operator of relations.
+            // The test is included, because it may be an operator of relations.
             return try RelationReads.refusing(label, Entity.self) { test(entity[keyPath: keyPath]) }
         }
     }

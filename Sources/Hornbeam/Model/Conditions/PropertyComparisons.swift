@@ -2,7 +2,7 @@
 // Comparisons of two properties of one entity: `\.played < \.length`. No index answers them, so they are tested on
 // rows. If both are columns, only these two are read.
 //
-// Disfavoured, so that the compiler explains a wrong value by the comparison with a value.
+// They are disfavoured, so that the compiler explains a wrong value by the operators that take a value.
 
 // MARK: - Equality. Nil equals nil.
 
@@ -182,7 +182,7 @@ extension Predicate {
         _ right: KeyPath<Entity, Right>, _ first: @escaping @Sendable (Left) -> Property?,
         _ second: @escaping @Sendable (Right) -> Property?
     ) -> Self {
-        // As in comparisons with values: by the stored forms.
+        // By the stored forms, as in comparisons with values.
         if let first = column(left, comparison, Property.self), let second = column(right, comparison, Property.self) {
             return Self(
                 .opaque(label: label(left, comparison, right)) { row in
@@ -240,7 +240,7 @@ extension Predicate {
         _ left: KeyPath<Entity, Left>, _ comparison: Comparison, _ right: KeyPath<Entity, Right>
     ) -> String { "\(left.label) \(comparison.rawValue) \(right.label)" }
 
-    /// Equality as stored values have it: by raw values, and NaN equals NaN.
+    /// Returns the equality of stored values: raw values are compared, and NaN equals NaN.
     private static func equality<Property: Equatable & Sendable>(
         of _: Property.Type
     ) -> @Sendable (Property, Property) -> Bool {

@@ -3,32 +3,32 @@
 // entities pass, the planner starts at them and follows the relation's other side.
 
 extension Predicate {
-    /// At least one related entity passes: `.any(\.$messages, where: \.text == "hello")`.
+    /// Selects entities with at least one related entity that passes: `.any(\.$messages, where: \.text == "hello")`.
     public static func any<Target, D, C, K>(
         _ keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>, where predicate: Predicate<Target>
     ) -> Self { testing(.any, keyPath, predicate) }
 
-    /// There is a related entity.
+    /// Selects entities that have a related entity.
     public static func any<Target, D, C, K>(_ keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>) -> Self {
         testing(.any, keyPath, Predicate<Target>(.all))
     }
 
-    /// Every related entity passes. True where there are none.
+    /// Selects entities whose related entities all pass, including those that have none.
     public static func all<Target, D, C, K>(
         _ keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>, where predicate: Predicate<Target>
     ) -> Self { testing(.all, keyPath, predicate) }
 
-    /// No related entity passes. True where there are none.
+    /// Selects entities with no related entity that passes, including those that have none.
     public static func none<Target, D, C, K>(
         _ keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>, where predicate: Predicate<Target>
     ) -> Self { testing(.none, keyPath, predicate) }
 
-    /// There is no related entity.
+    /// Selects entities without a related entity.
     public static func none<Target, D, C, K>(_ keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>) -> Self {
         testing(.none, keyPath, Predicate<Target>(.all))
     }
 
-    /// The one related entity passes. False if there is none: `.has(\.$author, \.name == "Bob")`.
+    /// Selects entities whose one related entity passes: `.has(\.$author, \.name == "Bob")`. False if there is none.
     public static func has<Target, D, K>(
         _ keyPath: WritableKeyPath<Entity, ToOneRelation<Target, D, K>>, _ predicate: Predicate<Target>
     ) -> Self { testing(.any, keyPath, predicate) }
@@ -48,10 +48,10 @@ extension Predicate {
 // MARK: - The one entity itself
 
 // Entities are compared by their ids: other properties don't count. The operators for Equatable entities exist because
-// the compiler would find those of optional properties equally fitting.
+// the compiler would otherwise choose none: those of optional properties fit equally well.
 
-/// The relation leads to the entity with this one's id, or to none if it is nil: `\.author == bob`. A link to an entity
-/// that isn't stored counts as none.
+/// Selects entities whose relation leads to the entity with this one's id, or to none if it is nil: `\.author == bob`.
+/// A link to an entity that isn't stored counts as none.
 public func == <Entity: EntityModelProtocol, Target: EntityModelProtocol>(
     keyPath: KeyPath<Entity, Target?>, entity: Target
 ) -> Predicate<Entity> {
@@ -88,7 +88,7 @@ public func != <Entity: EntityModelProtocol, Target: EntityModelProtocol & Equat
     .comparing(shown: keyPath, .notEqual, entity)
 }
 
-/// The relation leads to this entity: `\.$author == bob`.
+/// Selects entities whose relation leads to this entity: `\.$author == bob`.
 public func == <Entity: EntityModelProtocol, Target, D, K>(
     keyPath: KeyPath<Entity, ToOneRelation<Target, D, K>>, entity: Target
 ) -> Predicate<Entity> {
@@ -101,7 +101,8 @@ public func != <Entity: EntityModelProtocol, Target, D, K>(
     .comparing(value: keyPath, .notEqual, entity.id.columnValue)
 }
 
-/// The relation leads to the entity with this id, or to none if it is nil: `\.$author == "bob"`, `\.$author == bob.id`.
+/// Selects entities whose relation leads to the entity with this id, or to none if it is nil: `\.$author == "bob"`,
+/// `\.$author == bob.id`.
 public func == <Entity: EntityModelProtocol, Target, D, K>(
     keyPath: KeyPath<Entity, ToOneRelation<Target, D, K>>, id: Target.ID?
 ) -> Predicate<Entity> {
@@ -114,7 +115,7 @@ public func != <Entity: EntityModelProtocol, Target, D, K>(
     .comparing(value: keyPath, .notEqual, id?.columnValue)
 }
 
-/// The relation leads to the same target as this value. Only ids count: `\.$author == .id("bob")`,
+/// Selects entities whose relation leads to the target of this value. Only ids count: `\.$author == .id("bob")`,
 /// `\.$author == .null`.
 public func == <Entity: EntityModelProtocol, Target, D, K>(
     keyPath: KeyPath<Entity, ToOneRelation<Target, D, K>>, value: ToOneRelation<Target, D, K>
@@ -129,7 +130,7 @@ public func != <Entity: EntityModelProtocol, Target, D, K>(
 }
 
 extension Predicate {
-    /// - Parameter keyPath: of a to-one relation.
+    /// - Parameter keyPath: the key path of a to-one relation.
     fileprivate static func comparing(value keyPath: AnyKeyPath, _ comparison: Comparison, _ id: Value?) -> Self {
         do throws(HornbeamError) {
             return comparing(idOf: try Entity.entityShape.relation(keyPath), comparison, id)
@@ -152,7 +153,7 @@ extension Predicate {
 }
 
 extension DeclaredRelation {
-    /// A test of the stored entities that it leads to.
+    /// Returns a test of the stored entities that the relation leads to.
     func linkTest(_ quantifier: LinkTest.Quantifier, _ filter: Filter) -> Filter {
         .links(LinkTest(quantifier, description.name, of: access.target(), filter))
     }

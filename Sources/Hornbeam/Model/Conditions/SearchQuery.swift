@@ -40,13 +40,15 @@ extension SearchQuery {
     /// Finds texts that match any of these queries. Without a query it finds nothing.
     public static func any(_ queries: Self...) -> Self { any(queries) }
 
+    /// Finds texts that match any of these queries. Without a query it finds nothing.
     public static func any(_ queries: [Self]) -> Self { Self(.any, queries.map(\.reading.asPart)) }
 
-    /// Finds texts that match all of these queries, except those in which the index's analyzer finds no word
-    /// (`"rock & roll"` asks for two). Without a query it finds nothing. If text written as one word is several to the
-    /// analyzer (`"wi-fi"`), all of them must be there, next to each other.
+    /// Finds texts that match all of these queries. Parts in which the index's analyzer finds no word don't count
+    /// (`"rock & roll"` has two words). Without a query it finds nothing. If the analyzer makes several words of one
+    /// (`"wi-fi"`), all of them must be there, next to each other.
     public static func all(_ queries: Self...) -> Self { all(queries) }
 
+    /// Finds texts that match all of these queries. Without a query it finds nothing.
     public static func all(_ queries: [Self]) -> Self { Self(.all, queries.map(\.reading.asPart)) }
 
     /// Finds the words in their order, next to each other, within one property.
@@ -57,25 +59,25 @@ extension SearchQuery {
 
     /// Finds words, phrases, prefixes, patterns and fuzzy words near each other within one property, in any order. The
     /// last one begins at most `within` words after the end of the first, so that 1 means adjacent. A part that is
-    /// named twice must be there twice.
+    /// given twice must be there twice.
     public static func near(_ queries: Self..., within distance: Int) -> Self {
         Self(.near(within: distance), queries.map(\.reading.asPart))
     }
 
-    /// Finds words with this beginning. If there are several words, the last one is the beginning, and the others
-    /// precede it as in a phrase.
+    /// Finds words that begin with a text. If the text has several words, only the last one is a beginning, and the
+    /// others precede it as in a phrase.
     public static func prefix(_ text: String) -> Self { Self(.prefix(text)) }
 
-    /// Finds words that match a pattern: `*` stands for any letters, `?` for one. A pattern that begins with a sign
+    /// Finds words that match a pattern: `*` stands for any letters, `?` for one. A pattern that begins with `*` or `?`
     /// reads all words of the index.
     public static func wildcard(_ pattern: String) -> Self { Self(.wildcard(pattern)) }
 
-    /// Finds words with a similar spelling. A letter too many, too few or another one is one edit, and so are two
-    /// neighbours that have changed places.
+    /// Finds words with a similar spelling. One edit adds, removes or replaces a letter, or exchanges two neighbours.
     /// - Parameters:
     ///   - word: the word to find.
-    ///   - distance: maximum number of edits, up to 2. Nil is none for words of up to 2 letters, 1 for up to 5, else 2.
-    ///   - prefixLength: number of letters at the head that must be right.
+    ///   - distance: maximum number of edits, up to 2. Nil allows none for words of up to 2 letters, 1 for up to 5, and
+    ///     2 for longer ones.
+    ///   - prefixLength: number of letters at the beginning that must be equal.
     public static func fuzzy(_ word: String, distance: Int? = nil, prefixLength: Int = 1) -> Self {
         Self(.fuzzy(word, distance: distance, prefixLength: prefixLength))
     }
@@ -94,8 +96,7 @@ extension SearchQuery {
         return Self(.field(columns), [reading.asPart])
     }
 
-    /// Multiplies the score by `factor`, from 0 to 1e9. The product of all factors within one another must be in this
-    /// range too.
+    /// Multiplies the score by `factor`, from 0 to 1e9. The product of nested factors must be in this range too.
     public func boosted(_ factor: Double) -> Self { Self(.boost(factor), [reading.asPart]) }
 
     func leavingOut(_ words: StopWordList) -> Self { Self(.leavingOut(words), [reading.asPart]) }
@@ -114,7 +115,7 @@ extension SearchQuery: ExpressibleByStringLiteral, ExpressibleByStringInterpolat
 // MARK: - Text
 
 extension SearchQuery {
-    /// The meaning of several words without a sign.
+    /// The meaning of several words without operators.
     public enum Matching: Sendable {
         /// One of the words is enough.
         case any
@@ -122,15 +123,15 @@ extension SearchQuery {
         case all
     }
 
-    /// Reads a query: words, `"a phrase"`, `"a phrase"~2` (slop), `"a phr"*`, `a NEAR/5 b` (without a number 10),
+    /// Reads a query: words, `"a phrase"`, `"a phrase"~2` (slop), `"a phr"*`, `a NEAR/5 b` (`NEAR` alone means 10),
     /// `pre*`, `w?ld*`, `*"pat?ern with spaces"`, `word~`, `word~1` and `word~1/2` (fuzzy), a lone `*` for everything,
-    /// `title:word`, `title,text:(two words)`, `word^2.5` (boost), AND, OR and NOT in capitals, `+word`,
-    /// `-word`, parentheses. A backslash takes away the meaning of the character behind it. `description` writes one
-    /// back.
+    /// `title:word`, `title,text:(two words)`, `word^2.5` (boost), AND, OR and NOT in capitals, `+word`, `-word`,
+    /// parentheses. A backslash makes the next character an ordinary one. `description` writes a query in this
+    /// language. Throws `SearchSyntaxError` for other texts.
     ///
-    /// The names before a colon are those of the properties that full-text indexes are over, or of all texts if there
-    /// is no such index. Another name is a `SearchSyntaxError` that lists them. A query that names properties which its
-    /// search isn't over throws `.invalid` when that runs.
+    /// A name before a colon must be a property in a full-text index, or any text property if there is no such index.
+    /// Another name throws a `SearchSyntaxError` that lists them. If a query names properties that its search isn't
+    /// over, the search throws `.invalid` when it runs.
     public init(parsing text: String, matching: Matching = .any) throws(SearchSyntaxError) {
         try self.init(text, matching, over: Self.searched)
     }
@@ -159,12 +160,12 @@ extension SearchQuery {
         self.init(query.mapFields { (place) throws(Never) in columns[place] })
     }
 
-    /// Reads any text written into a search field. Parts that aren't correct are taken for words, and so is the name of
-    /// a property that the search isn't over (`language:en` then is two words).
+    /// Reads the text of a search field and never fails. Incorrect parts are read as words, and so is the name of a
+    /// property that the search isn't over (`language:en` then is two words).
     /// - Parameters:
     ///   - text: the text of the search field.
-    ///   - matching: whether one of several words without a sign is enough, or each must be there.
-    ///   - isTyping: whether it is still being written. The last word then is the beginning of one.
+    ///   - matching: whether one of several words without operators is enough, or each must be there.
+    ///   - isTyping: whether the text is still being written. Then the last word is the beginning of a word.
     public init(lenient text: String, matching: Matching = .any, isTyping: Bool = false) {
         let written = WrittenSearch(text: text, matchesAll: matching == .all, isTyping: isTyping)
         let query = written.query(over: Self.texts, names: Self.columnNames)
@@ -188,8 +189,8 @@ extension SearchQuery {
         return columns.isEmpty ? texts : columns
     }
 
-    /// The query when no search gives the columns. The columns are those that full-text indexes are over, and
-    /// `columns`.
+    /// Returns the query for uses without a search, which would give the columns. They are those that full-text indexes
+    /// are over, and `columns`.
     func query(showing columns: [Int] = []) -> TextQuery {
         switch reading {
         case .query(let query): query
@@ -200,12 +201,12 @@ extension SearchQuery {
         }
     }
 
-    /// The query over some columns: its fields are indices of the list.
+    /// Returns the query over some columns. Its fields are indices of the list.
     func query(over columns: [Int]) throws(HornbeamError) -> TextQuery {
         try query(amongst: columns).mapFields { (column) throws(Never) in columns.firstIndex(of: column) ?? -1 }
     }
 
-    /// The query over some columns, with columns as fields.
+    /// Returns the query over some columns, with columns as fields.
     func query(amongst columns: [Int]) throws(HornbeamError) -> TextQuery {
         try requireDepth()
         let query: TextQuery
@@ -240,8 +241,7 @@ extension SearchQuery {
 }
 
 extension SearchQuery: CustomStringConvertible {
-    /// The query in the language that `init(parsing:)` reads. A query that is nested too deep for it is not written
-    /// out.
+    /// The query in the language that `init(parsing:)` reads. A query that is nested too deep for it becomes `(…)`.
     public var description: String {
         guard reading.isWithin(TextQuery.maximumDepth) else { return "(…)" }
         return query().writtenOut(fields: Self.columnNames) ?? "(…)"
@@ -252,7 +252,7 @@ extension SearchQuery: CustomStringConvertible {
 public struct SearchSyntaxError: Error, Hashable, CustomStringConvertible {
     /// The whole text.
     public let text: String
-    /// The character at which the error is, from 0.
+    /// The position of the error in characters, from 0.
     public let offset: Int
     /// The problem at this position.
     public let problem: String
@@ -271,10 +271,9 @@ public struct SearchSyntaxError: Error, Hashable, CustomStringConvertible {
 }
 
 extension SearchQuery {
-    /// This search without these words, wherever another word beside them remains: *the who* by itself is still
-    /// asked for both. Phrases, words near each other, prefixes, patterns, fuzzy words and what must not be found keep
-    /// all of theirs. Highlights and snippets of the query leave them out too. Takes time in proportion to the query's
-    /// length times its depth.
+    /// Returns this search without these words, unless no other word would remain: *the who* by itself keeps both.
+    /// Phrases, words near each other, prefixes, patterns, fuzzy words and excluded queries keep all of theirs.
+    /// Highlights and snippets of the query leave the words out too. O(n · d) for a query of length n and depth d.
     public func leavingOut(_ words: StopWords) -> Self {
         leavingOut(words.list)
     }

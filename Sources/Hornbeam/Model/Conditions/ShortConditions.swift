@@ -11,11 +11,11 @@ extension EntityModelProtocol {
 }
 
 extension QueryList {
-    /// Leaves the entities whose property is true: `.filter(\.isPinned)`. `filter(!\.isPinned)` leaves the others.
+    /// Keeps the entities whose property is true: `.filter(\.isPinned)`. `filter(!\.isPinned)` keeps the others.
     public consuming func filter(_ keyPath: KeyPath<Entity, Bool>) -> Self { filter(keyPath == true) }
 }
 
-/// The property is false.
+/// Selects entities whose property is false.
 public prefix func ! <Entity: EntityModelProtocol>(
     keyPath: KeyPath<Entity, Bool>
 ) -> Predicate<Entity> { keyPath == false }
@@ -23,7 +23,8 @@ public prefix func ! <Entity: EntityModelProtocol>(
 // MARK: - Lists and ranges
 
 extension Sequence where Element: Equatable & Sendable {
-    /// The property is one of these: `["a", "b"].contains(\.sku)`, which is `.value(\.sku, in: ["a", "b"])`.
+    /// Selects entities whose property is one of these: `["a", "b"].contains(\.sku)`, which is `.value(\.sku, in: ["a",
+    /// "b"])`.
     @_disfavoredOverload
     public func contains<Entity: EntityModelProtocol>(
         _ keyPath: KeyPath<Entity, Element>
@@ -36,7 +37,8 @@ extension Sequence where Element: Equatable & Sendable {
 }
 
 extension ClosedRange where Bound: Sendable {
-    /// The property is in the range: `(1...5).contains(\.stock)`, which is `.value(\.stock, in: 1...5)`.
+    /// Selects entities whose property is in the range: `(1...5).contains(\.stock)`, which is `.value(\.stock, in:
+    /// 1...5)`.
     @_disfavoredOverload
     public func contains<Entity: EntityModelProtocol>(
         _ keyPath: KeyPath<Entity, Bound>

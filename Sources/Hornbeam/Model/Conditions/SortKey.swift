@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One key of an order: a column, if the key path is one, otherwise a value computed from the decoded entity. This is a
-// value whose stored form has its order, which an index may hold, or a key of the Swift type.
+// One key of an order: a column if the key path names one, otherwise a value computed from the decoded entity. If the
+// stored form of this value has its order, an index may contain it; otherwise Swift values are compared.
 
 /// The sort term that `sorted(by:)` makes of a key path.
 struct SortKey<Entity: EntityModelProtocol>: Sendable {
@@ -31,7 +31,7 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
         _ keyPath: KeyPath<Entity, Property>, _ ordered: Ordered.Type,
         _ order: @autoclosure () -> @Sendable (Property, Property) -> Int
     ) {
-        // Once: a generic type makes its shape anew at each mention.
+        // Looked up once: a generic type searches for its shape at each mention.
         let shape = Entity.entityShape
         if let place = shape.orders.place(of: keyPath) {
             term = .column(place.number, descending: place.descending)
@@ -75,7 +75,7 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
 
     /// Only `IndexKey` promises that stored values have the order of the Swift type.
     private static func isOrderedAsStored<Property>(_ type: Property.Type) -> Bool {
-        // These types are known without a look at tables of conformances.
+        // For the first two types no conformance need be looked up.
         type == Int.self || type == String.self || type is any IndexKey.Type
             || (type as? any OrderingType.Type)?.isOrderedAsStored ?? false
     }
@@ -84,8 +84,8 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
 extension ComputedComponent {
     /// Returns a property that isn't stored as a part of an order, with or without `.desc`, so that an index over it
     /// can serve a sort by it. Returns nil if its values have no stored form.
-    /// - Parameter ofSort: whether it is a sort's: that by the number that a Boolean is in order goes by an index over
-    ///   the Boolean, while an index over the number serves no comparison of the Boolean.
+    /// - Parameter ofSort: whether it is a key of a sort. A sort by the number that orders a Boolean can use an index
+    ///   over the Boolean, but an index over the number can't answer comparisons of the Boolean.
     static func part<Entity: EntityModelProtocol, Property: Sendable>(
         _ keyPath: KeyPath<Entity, Property>, ofSort: Bool = false
     ) -> (component: ComputedComponent, descending: Bool)? {
@@ -104,13 +104,13 @@ extension ComputedComponent {
     private static func ascending<Property: Comparable & Sendable>(_: Property.Type) -> AnyKeyPath { \Property.asc }
 }
 
-/// Looks through `Descending` and `NilFirst` at the type they are around.
+/// The types `Descending` and `NilFirst`, which give an order to the type that they wrap.
 private protocol OrderingType {
     static var isOrderedAsStored: Bool { get }
     static var isDescending: Bool { get }
-    /// The column type of the value, which may be nil; nil if its stored form has no order.
+    /// The column type of the wrapped value, which may be optional. Nil if the stored form has no order.
     static var storedType: ColumnType? { get }
-    /// The steps that make the ordering of such a value.
+    /// The key path steps from a value to this ordering of it.
     static var steps: [AnyKeyPath] { get }
     /// The value in its stored form.
     var literal: Value? { get }

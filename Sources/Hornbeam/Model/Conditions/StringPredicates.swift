@@ -4,10 +4,11 @@
 import FoundationEssentials
 
 extension Predicate {
-    // Conditions without regard to case compare case-folded texts, as `TextCollation.caseInsensitive` does, so "ss"
-    // finds "ß". Conditions without regard to diacritics remove accents first, so "e" finds "é". Properties may be
-    // `String`, `String?` or both; nil contains and begins with nothing.
+    // Conditions that ignore case compare case-folded texts, as `TextCollation.caseInsensitive` does, so "ss" finds
+    // "ß". Conditions that ignore diacritics remove accents first, so "e" finds "é". Properties may be `String`,
+    // `String?` or both; nil contains nothing, and begins and ends with nothing.
 
+    /// Selects entities with `text` somewhere in one of the properties.
     public static func string<each Text: TextValue>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, contains text: String,
         caseSensitive: Bool = false, diacriticSensitive: Bool = true
@@ -16,6 +17,7 @@ extension Predicate {
         return testing(properties, .contains, text, caseSensitive, diacriticSensitive)
     }
 
+    /// Selects entities with a property that begins with `text`.
     public static func string<each Text: TextValue>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, hasPrefix text: String,
         caseSensitive: Bool = false, diacriticSensitive: Bool = true
@@ -24,6 +26,7 @@ extension Predicate {
         return testing(properties, .hasPrefix, text, caseSensitive, diacriticSensitive)
     }
 
+    /// Selects entities with a property that ends with `text`.
     public static func string<each Text: TextValue>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, hasSuffix text: String,
         caseSensitive: Bool = false, diacriticSensitive: Bool = true
@@ -32,6 +35,7 @@ extension Predicate {
         return testing(properties, .hasSuffix, text, caseSensitive, diacriticSensitive)
     }
 
+    /// Selects entities with `text` in none of the properties.
     public static func string<each Text: TextValue>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, notContaining text: String,
         caseSensitive: Bool = false, diacriticSensitive: Bool = true
@@ -40,6 +44,7 @@ extension Predicate {
         return testing(properties, .contains, text, caseSensitive, diacriticSensitive, isNegated: true)
     }
 
+    /// Selects entities with no property that begins with `text`.
     public static func string<each Text: TextValue>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, notHavingPrefix text: String,
         caseSensitive: Bool = false, diacriticSensitive: Bool = true
@@ -48,6 +53,7 @@ extension Predicate {
         return testing(properties, .hasPrefix, text, caseSensitive, diacriticSensitive, isNegated: true)
     }
 
+    /// Selects entities with no property that ends with `text`.
     public static func string<each Text: TextValue>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, notHavingSuffix text: String,
         caseSensitive: Bool = false, diacriticSensitive: Bool = true

@@ -38,7 +38,7 @@ extension Optional: TextValue where Wrapped == String {
     public var textValue: String? { self }
 }
 
-/// A property of text: its column if it is stored as a string, and how to read it from an entity.
+/// A text property: its column if it is stored as a string, and the function that reads it from an entity.
 struct TextProperty<Entity: EntityModelProtocol>: Sendable {
     let column: Int?
     let read: @Sendable (Entity) -> String?
@@ -79,21 +79,22 @@ struct TextProperty<Entity: EntityModelProtocol>: Sendable {
 extension Predicate {
     // MARK: - Words
 
-    /// Any word of `text`, by the full-text index over exactly these properties, or over these among others, or read
-    /// through without one, with the same result. At the head of a query the hits of an index over exactly these, in
-    /// this order, come best first; behind another condition, or joined to one by `&&`, a search only filters.
-    /// `.invalid` for a property that isn't stored.
+    /// Selects entities with any word of `text` in one of these properties. A full-text index over these properties, or
+    /// over these and others, answers it. Without an index the query reads all texts, with the same result. If the
+    /// condition comes first in a query, and an index is over exactly these properties in this order, the best hits
+    /// come first. After another condition, or joined to one by `&&`, a search only filters. Throws `.invalid` when it
+    /// runs if a property isn't stored.
     ///
-    /// The words are determined by the analyzer of the index over exactly these properties, in any order. Without one
-    /// it is the first declared index that has all of them among its own, else the first that has one of them. Without
-    /// any index the analyzer is `.unicode(keepsAccents: true)`.
+    /// The analyzer of an index makes the words: of the index over exactly these properties, in any order; else of the
+    /// first declared index over all of these and others; else of the first over one of these. Without any index the
+    /// analyzer is `.unicode(keepsAccents: true)`.
     ///
     /// - Parameters:
     ///   - keyPaths: the stored properties to search.
     ///   - text: the words to find; one of them is enough.
-    ///   - index: the full-text index to use, by the name of the property which declares it, if several are over these
-    ///     properties: one by stems and one by whole words, say. The search then has the words of this index, and its
-    ///     scores. Throws `.invalid` when it runs if there is none of this name over all these properties.
+    ///   - index: the full-text index to use, if several are over these properties, such as one with stems and one with
+    ///     whole words. It is the name of the property that declares it. The search then has the words and scores of
+    ///     this index. Throws `.invalid` when it runs if no index of this name is over all these properties.
     public static func string<each Text: SearchableText>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, matches text: String, using index: String? = nil
     ) -> Self {
@@ -103,14 +104,14 @@ extension Predicate {
         }
     }
 
-    /// Matches `query` in these properties, which it may name: by the same index, with words by the same analyzer and
-    /// in the same order as above. Throws `.invalid` when it runs if it names others.
+    /// Selects entities that match `query` in these properties. Index, analyzer and order are those of a search for
+    /// words. Throws `.invalid` when it runs if the query names other properties.
     /// - Parameters:
     ///   - keyPaths: the stored properties to search.
     ///   - query: the search, which may name only these properties.
-    ///   - weights: how much words in each property count, in their order: from 0 to 1e9, and not all 0. Empty is 1 for
-    ///     all.
-    ///   - index: the full-text index to use, by the name of the property which declares it. If nil, the properties
+    ///   - weights: a factor for the score of words in each property, in their order: from 0 to 1e9, and not all 0.
+    ///     Empty means 1 for all.
+    ///   - index: the full-text index to use, by the name of the property that declares it. If nil, the properties
     ///     determine the index.
     @_disfavoredOverload
     public static func string<each Text: SearchableText>(
@@ -161,12 +162,12 @@ extension Predicate {
 
     // MARK: - Regular expressions
 
-    /// Tests whether the expression matches somewhere in the text: `.string(\.title, matches: /v[0-9]+/)`. Never by an
-    /// index.
+    /// Selects entities with a match of the expression somewhere in one of the properties: `.string(\.title, matches:
+    /// /v[0-9]+/)`. No index answers it.
     ///
-    /// Don't make an expression from untrusted text: `Regex` reads classes within classes by calling itself, and some
-    /// expressions, such as `/(a+)+b/`, take time exponential in the length of the text. Bound its length, or look for
-    /// words instead.
+    /// Don't make an expression of untrusted text: `Regex` parses nested classes recursively, and some expressions,
+    /// such as `/(a+)+b/`, take time exponential in the length of the text. Limit its length, or search for words
+    /// instead.
     @_disfavoredOverload
     public static func string<each Text: TextValue>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, matches expression: some RegexComponent
@@ -174,6 +175,7 @@ extension Predicate {
         matching(TextProperty.list(repeat each keyPaths), expression, isNegated: false)
     }
 
+    /// Selects entities without a match of the expression in any of the properties.
     public static func string<each Text: TextValue>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, notMatching expression: some RegexComponent
     ) -> Self {
@@ -191,8 +193,8 @@ extension Predicate {
 
     // MARK: - Tests of one's own
 
-    /// Tests the text with a closure. `label` names the test in `explain`. The test must not use a context: while a
-    /// query runs, its rows lie in pages that a write may move.
+    /// Selects entities with a property whose text passes a closure. `label` names the test in `explain`. The test must
+    /// not use a context: while a query runs, its rows lie in pages that a write may move.
     public static func string<each Text: TextValue>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, passes label: String,
         _ test: @escaping @Sendable (String) throws -> Bool
@@ -200,7 +202,7 @@ extension Predicate {
         passing(TextProperty.list(repeat each keyPaths), label: label, isNegated: false, test)
     }
 
-    /// A test of columns, or of decoded entities where a property isn't stored as a string.
+    /// A test of columns, or of decoded entities if a property isn't stored as a string.
     static func passing(
         _ properties: [TextProperty<Entity>], label: String, isNegated: Bool,
         _ test: @escaping @Sendable (String) throws -> Bool
@@ -221,7 +223,7 @@ extension Predicate {
 /// A regular expression that a query holds.
 ///
 /// `@unchecked Sendable`: a `Regex` is a value that nothing changes once it is made, and its compiled program is set
-/// once, atomically. Parsers of one's own inside it must not share state, as its documentation asks of them.
+/// once, atomically. Custom parsers inside it must not share state, as its documentation requires.
 private struct SharedRegex<Output>: @unchecked Sendable {
     let regex: Regex<Output>
 

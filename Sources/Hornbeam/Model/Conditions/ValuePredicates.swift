@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on a property that are more than one comparison: lists of values, ranges, nil, elements of arrays. They
-// mean the same as the operators they stand for, so the same indexes answer them.
+// Conditions on a property that stand for several comparisons: lists of values, ranges, nil, elements of arrays. The
+// indexes that answer the operators answer them too.
 
 extension Predicate {
     // MARK: - One of several values
 
-    /// The property is one of `values`: `.value(\.age, in: [18, 21])`.
+    /// Selects entities whose property is one of `values`: `.value(\.age, in: [18, 21])`.
     public static func value<Property: Equatable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>, in values: [Property]
     ) -> Self {
-        // Once: a generic type makes its shape anew at each mention.
+        // Looked up once: a generic type searches for its shape at each mention.
         let shape = Entity.entityShape
         if let column = column(keyPath, .equal, Property.self) {
             let literals = values.compactMap { shape.literal($0, column) }
@@ -22,7 +22,7 @@ extension Predicate {
         return testing(keyPath, label: "\(keyPath.label) in \(String(shown: values))", membership(values))
     }
 
-    /// An optional property is one of `values`. A nil among the values stands for nil.
+    /// Selects entities whose optional property is one of `values`. A nil among the values stands for nil.
     public static func value<Property: Equatable & Sendable>(
         _ keyPath: KeyPath<Entity, Property?>, in values: [Property?]
     ) -> Self {
@@ -40,19 +40,20 @@ extension Predicate {
         return testing(keyPath, label: "\(keyPath.label) in \(String(shown: values))", membership(values))
     }
 
-    /// The property is none of `values`: `.value(\.age, notIn: [18, 21])`.
+    /// Selects entities whose property is none of `values`: `.value(\.age, notIn: [18, 21])`.
     public static func value<Property: Equatable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>, notIn values: [Property]
     ) -> Self { !value(keyPath, in: values) }
 
-    /// An optional property is none of `values`, as `!=` says: nil is none of them, unless nil is among them.
+    /// Selects entities whose optional property is none of `values`. Like with `!=`, a property that is nil passes,
+    /// unless nil is among the values.
     public static func value<Property: Equatable & Sendable>(
         _ keyPath: KeyPath<Entity, Property?>, notIn values: [Property?]
     ) -> Self { !value(keyPath, in: values) }
 
     // MARK: - Ranges
 
-    /// The property is in a range: `.value(\.age, in: 18...30)`.
+    /// Selects entities whose property is in a range: `.value(\.age, in: 18...30)`.
     public static func value<Property: Comparable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>, in range: ClosedRange<Property>
     ) -> Self { keyPath >= range.lowerBound && keyPath <= range.upperBound }
@@ -73,7 +74,8 @@ extension Predicate {
         _ keyPath: KeyPath<Entity, Property>, in range: PartialRangeUpTo<Property>
     ) -> Self { keyPath < range.upperBound }
 
-    /// The property is between both bounds, which are included. If the lower bound is the greater one, nothing matches.
+    /// Selects entities whose property is between both bounds, which are included. If the lower bound is the greater
+    /// one, nothing matches.
     public static func value<Property: Comparable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>, between low: Property, and high: Property
     ) -> Self { keyPath >= low && keyPath <= high }
@@ -112,22 +114,24 @@ extension Predicate {
 
     // MARK: - Nil
 
+    /// Selects entities whose property is nil.
     public static func isNil<Property: Equatable & Sendable>(
         _ keyPath: KeyPath<Entity, Property?>
     ) -> Self { keyPath == nil }
 
+    /// Selects entities whose property isn't nil.
     public static func isNotNil<Property: Equatable & Sendable>(
         _ keyPath: KeyPath<Entity, Property?>
     ) -> Self { keyPath != nil }
 
     // MARK: - Arrays
 
-    /// The array has this element.
+    /// Selects entities whose array has this element.
     public static func array<Element: Equatable & Sendable>(
         _ keyPath: KeyPath<Entity, [Element]>, contains element: Element
     ) -> Self { array(keyPath, containsAny: [element]) }
 
-    /// The array has one of these elements at least.
+    /// Selects entities whose array has at least one of these elements.
     public static func array<Element: Equatable & Sendable>(
         _ keyPath: KeyPath<Entity, [Element]>, containsAny elements: [Element]
     ) -> Self {
@@ -138,7 +142,7 @@ extension Predicate {
         }
     }
 
-    /// The array has all of these elements, in any order.
+    /// Selects entities whose array has all of these elements, in any order.
     public static func array<Element: Equatable & Sendable>(
         _ keyPath: KeyPath<Entity, [Element]>, containsAll elements: [Element]
     ) -> Self {
@@ -149,7 +153,7 @@ extension Predicate {
         }
     }
 
-    /// The array has none of these elements.
+    /// Selects entities whose array has none of these elements.
     public static func array<Element: Equatable & Sendable>(
         _ keyPath: KeyPath<Entity, [Element]>, containsNone elements: [Element]
     ) -> Self { !array(keyPath, containsAny: elements) }
