@@ -2,9 +2,9 @@
 // Integer ids that the store chooses.
 
 extension EntityModelProtocol where ID: FixedWidthInteger {
-    /// Returns an id for a new entity: one more than the largest that is stored, linked, kept as a `Deleted` or was
-    /// ever returned here. The first is 1. An id that was returned never comes again, also when its entity is deleted;
-    /// a write that fails gives back what was returned in it.
+    /// Returns an id for a new entity: one more than the largest id that is stored, linked, kept as a `Deleted` or was
+    /// ever returned here. The first is 1. An id is never returned again, even if its entity is deleted, unless the
+    /// write that returned it fails.
     ///
     /// ```swift
     /// try database.write { context in

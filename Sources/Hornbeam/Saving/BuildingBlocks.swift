@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a save by themselves: one relation, the time of the last save.
+// Parts of a save: one relation, the time of the last save.
 
 public import FoundationEssentials
 
 // MARK: - One relation
 
 extension EntityModelProtocol {
-    /// Saves one relation of this value, which is its links and the entities in it, and nothing else of the value,
-    /// which needn't be stored. If something throws, nothing is saved.
+    /// Saves one relation of this value: its links and the entities in it. Nothing else of the value is saved, and it
+    /// need not be stored. If something throws, nothing is saved.
     public func save<Target, C, K>(
         _ keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>, to context: inout Context
     ) throws {
         try saveRelation(keyPath, to: &context)
     }
 
-    /// Saves one relation of this value that has another side.
+    /// Saves one mutual relation of this value. Throws `.invalid` if `inverse` isn't its other side.
     public func save<Target, C, K, InverseC, InverseK>(
         _ keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>,
         inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>, to context: inout Context
@@ -34,9 +34,9 @@ extension EntityModelProtocol {
         defer { session.running.depth -= 1 }
         let relation = self[keyPath: keyPath]
         try context.transaction { context in
-            // An unset relation saves nothing: not even the id is noted as one that may have links.
+            // An unset relation saves nothing, and doesn't even assign a row id.
             if case .none = relation.content { return }
-            // The keys of nested entities are looked at together, as in the save of the whole entity.
+            // The keys of nested entities are checked together, as in the save of a whole entity.
             var check = RelationSaver<Self>(checking: context, batch: nil)
             if session.mayHaveUniqueKeys { try session.run { _ in try check.save(relation, relation: number) } }
             guard let batch = check.batch else { return try saveAlone(relation, number, in: context) }
@@ -51,7 +51,7 @@ extension EntityModelProtocol {
             try context.session.run { session in
                 let store = try session.store(Self.self)
                 let row = try store.ensureRowID(of: id.columnValue)
-                // It may be linked to nothing in the end.
+                // The relation may turn out to have no links.
                 try store.noteUnlinked(row)
                 return row
             }
@@ -59,7 +59,7 @@ extension EntityModelProtocol {
         var saver = RelationSaver<Self>(context: context, row: try row(), isByID: true)
         try saver.save(relation, relation: number)
         guard saver.isLost else { return }
-        // Saving the entities in it has deleted this one, or released its id.
+        // Saving the entities in the relation has deleted this one, or released its row id.
         saver = RelationSaver(again: saver.renamed, context: context, row: try row(), isByID: true)
         try saver.save(relation, relation: number)
         if saver.isLost { throw Self.keepsGoing("a relation of \(Self.entityName) \(id)") }
@@ -67,9 +67,8 @@ extension EntityModelProtocol {
 }
 
 extension Relation {
-    /// Saves the entities in it as a list, all of them or none, as `Context.saveAll` does: `willSave` of all runs
-    /// first, and two may exchange the keys of any unique index. A fragment is merged as one. Links are those of the
-    /// entity, and stay as they are.
+    /// Saves the entities in this value, all of them or none, like `Context.saveAll`. Fragments are merged. Links don't
+    /// change: they belong to the entity with the relation.
     public func save(_ context: inout Context) throws {
         guard let entities else { return }
         try context.saveAll(
@@ -80,9 +79,9 @@ extension Relation {
 // MARK: - Touching
 
 extension EntityModelProtocol {
-    /// Saves the stored entity as it is. It counts as changed for views, live queries, the changes that a write
-    /// reports, and `updatedAt`, though no property and no index has another value. So lists that show it show it anew.
-    /// Counts and aggregates stay as they are. No hook is called. Returns false if no entity is stored under the id.
+    /// Marks the stored entity as changed without changing a property: for `updatedAt`, views, live queries and the
+    /// changes that a write reports. Lists that show the entity show it anew; counts and aggregates don't change. No
+    /// hook is called. Returns false if no entity is stored under the id.
     @discardableResult
     public static func touch(_ id: ID, in context: inout Context) throws -> Bool {
         try context.session.change("touched", of: "\(entityName) \(id)") { session in
@@ -102,8 +101,8 @@ extension EntityModelProtocol {
         try removeFromMetadata(.updatedAt, valueType: Date.self, in: &context)
     }
 
-    /// Sets the time of the last save of the stored entity to `value`, for data that comes with times of its own. Its
-    /// properties stay as they are, and no hook is called. Has no effect if none is stored. Throws `.invalid` for other
+    /// Sets the time of the last save of the stored entity to `value`, for data that has its own times. Its properties
+    /// don't change, and no hook is called. Has no effect if the entity isn't stored. Throws `.invalid` for other
     /// metadata than `.updatedAt`, and for a date that is NaN or infinite.
     public func updateMetadata(_ metadata: Metadata, value: Date, in context: inout Context) throws {
         try metadata.requireLastSave()
@@ -142,8 +141,8 @@ extension EntityModelProtocol {
 }
 
 extension Metadata {
-    /// Throws `.invalid` unless this is the time of the last save: the other metadata record what happened, and a
-    /// program can't change that.
+    /// Throws `.invalid` unless this is the time of the last save. A program can't change the other metadata, which
+    /// record facts.
     fileprivate func requireLastSave() throws(HornbeamError) {
         guard column == Metadata.updatedAt.column else {
             throw HornbeamError(

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookups of the holders of unique keys that an entity wants. They only read: nothing is changed, no row id is handed
-// out.
+// Look-ups of the entities that hold the unique keys of another. They only read, and assign no row id.
 
 import HornbeamPages
 
 extension TypedTransaction {
-    /// Other entities that hold a key of this one in an index that admits each key once.
+    /// Returns other entities that hold a key of this one in an index that admits each key once.
     func collisions<Entity: EntityModelProtocol>(
         of entity: Entity
     ) throws -> [(index: IndexDescription, id: Entity.ID)] {
@@ -17,8 +16,8 @@ extension TypedTransaction {
         }
     }
 
-    /// Another entity with this one's key in an index whose resolver may let both keep it. A nil in the key exempts it,
-    /// where nils are distinct.
+    /// Returns another entity with this one's key in an index whose resolver may let both keep it, or nil if there is
+    /// none. If nils are distinct, a key with a nil has no other holder.
     func holder<Entity: EntityModelProtocol>(ofKeyOf entity: Entity, _ index: IndexDescription) throws -> Entity.ID? {
         let store = try store(Entity.self)
         let own = try store.rowID(of: entity.id.columnValue)
@@ -49,6 +48,6 @@ extension TypedTransaction {
 }
 
 extension RowID {
-    /// Stands for an entity that has no row yet. Never handed out: row ids count up from 2^40.
+    /// Stands for an entity that has no row yet. It is never assigned: row ids count up from 2^40.
     static let unassigned = RowID(rawValue: .max)
 }

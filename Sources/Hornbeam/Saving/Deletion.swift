@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One deletion with all entities that it deletes. Each entity is an object in a list of work, not a recursive call: a
-// cascade may lead through more entities, one after the other, than a stack holds.
+// One deletion with all entities that it deletes. Each entity is an object in a list of work, not a recursive call,
+// because a long cascade would overflow the stack.
 
 /// The deletion of one entity, independent of its type.
 class DeletionStep {
@@ -11,8 +11,8 @@ class DeletionStep {
         var rows: [RowID]
     }
 
-    /// The rows to handle next, by the relations whose delete rules affect their targets. Some may be deleted
-    /// meanwhile.
+    /// The rows to handle next, by the relations whose delete rules affect their targets. Some may be deleted before
+    /// their turn.
     fileprivate var reached: [Reached] = []
 
     /// The name of its entity, for errors.
@@ -22,11 +22,11 @@ class DeletionStep {
     /// Runs the steps before anything is changed: a check of rules that deny the deletion, the `Deleted` to leave
     /// behind, the hook.
     fileprivate func prepare(in context: inout Context) throws {}
-    /// Up to where the entity is gone.
+    /// Removes the entity, and notes the rows to handle next.
     fileprivate func remove(in context: inout Context) throws {}
-    /// Runs when the entities that it led to are handled too.
+    /// Runs when the entities that its relations led to are handled too.
     fileprivate func end(in context: inout Context) throws {}
-    /// Whether a relation still leads to an entity, from any other one.
+    /// Whether the relation of any other entity still leads to an entity.
     fileprivate func isLinked(_ row: RowID, by relation: RelationDescription, in context: Context) throws -> Bool {
         false
     }
@@ -36,13 +36,14 @@ class DeletionStep {
         in context: inout Context
     ) throws {}
 
-    /// Deletes the entity and all that is deleted with it. If a hook of one of these throws, none of them is deleted.
+    /// Deletes the entity and the entities that are deleted with it. If a hook of one of these throws, none of them is
+    /// deleted.
     final func runWhole(in context: inout Context) throws {
         let session = context.session
         try session.descend("deleted", of: name)
         defer { session.running.depth -= 1 }
         try session.run { session in
-            // Steps that failed leave their rows in it.
+            // Failed steps leave their rows in it.
             let former = session.running.deleting
             defer { session.running.deleting = former }
             if try takesOthers(session) {
@@ -51,10 +52,11 @@ class DeletionStep {
                     try takeSteps(in: &context)
                 }
             }
-            // No savepoint here: it has all gathered changes written first, and nearly always no others come.
+            // No savepoint here, because making one writes all gathered changes, and nearly always no other entities
+            // are deleted.
             try prepare(in: &context)
             guard try takesOthers(session) else { return try takeSteps(in: &context) }
-            // The hook has linked the first of them.
+            // The hook has linked the first other entity.
             try session.whole { try takeSteps(in: &context) }
         }
     }
@@ -70,7 +72,7 @@ class DeletionStep {
         try takeSteps(in: &context)
     }
 
-    /// All that follows when it is prepared.
+    /// Runs the steps after `prepare`, of this entity and of all that are deleted with it.
     private func takeSteps(in context: inout Context) throws {
         try remove(in: &context)
         var open = [self]
@@ -88,7 +90,7 @@ class DeletionStep {
 
     private func next(in context: inout Context) throws -> DeletionStep? {
         while let place = reached.indices.last {
-            // In place: a second reference to the rows would have each removal copy them.
+            // Changed in place: with a second reference to the rows each removal would copy them.
             guard let row = reached[place].rows.popLast() else {
                 reached.removeLast()
                 continue
@@ -108,9 +110,9 @@ class DeletionStep {
     }
 }
 
-/// The steps of a deletion that need no value of the entity, only its id and its row.
+/// The steps of a deletion that need only the entity's id and row, not its value.
 class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
-    /// The row of the entity, nil if the entity isn't stored.
+    /// The row of the entity, or nil if the entity isn't stored.
     private let stored: RowID?
     /// The transaction's count of saves, which shows whether the entity may have been saved again.
     fileprivate var saves = 0
@@ -135,7 +137,7 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
         }
     }
 
-    /// Its present row: a hook may have changed it.
+    /// Returns its present row, which a hook may have changed.
     private func row(_ session: TypedTransaction) throws -> RowID? {
         if let stored, try removals == nil || session.core.removals == removals { return stored }
         return try session.store(Entity.self).rowID(ofAny: id)
@@ -165,7 +167,7 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
 
     private func findTargets(of row: RowID, _ session: TypedTransaction) throws {
         let store = try session.store(Entity.self)
-        // An entity that isn't stored only loses its links, as by `detach`: its delete rules don't apply.
+        // An entity that isn't stored only loses its links, as with `detach`: its delete rules don't apply.
         guard store.type.reaches, try store.isSaved(row) else { return }
         for relation in Entity.entityShape.relations.reversed() where relation.description.deleteRule.reaches {
             reached.append(
@@ -190,7 +192,7 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
 }
 
 /// The deletion of an entity whose row can't be decoded: an enum may have lost the case of a stored raw value. Without
-/// a value no hook is called and no linked entity is notified. It leaves no `Deleted`, which could not be decoded
+/// a value no hook is called and no linked entity is notified. It leaves no `Deleted`, because that couldn't be decoded
 /// either.
 final class UnreadDeletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
     private let key: Value
@@ -206,11 +208,11 @@ final class UnreadDeletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
 
 final class Deletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
     private let entity: Entity
-    /// Stores the `Deleted` that the deletion leaves behind. It is a closure because each use of a property of type
-    /// `Deleted` would look that type up.
+    /// Stores the `Deleted` that the deletion leaves behind. A closure, because each use of a property of type
+    /// `Deleted` would look up that type.
     private var leave: ((TypedTransaction) throws -> Void)?
 
-    /// - Parameter row: nil if the entity isn't stored. Its hooks run all the same.
+    /// - Parameter row: nil if the entity isn't stored. Its hooks run even then.
     init(_ entity: Entity, at row: RowID?) {
         self.entity = entity
         super.init(at: row)
@@ -234,7 +236,7 @@ final class Deletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
             return
         }
         try context.session.run { session in
-            // First, because a context without a database may take the type in now.
+            // Done first, because a context without a database may register the type now.
             let kept = try session.store(Deleted<Entity>.self)
             let store = try session.store(Entity.self)
             guard let copy = try store.tombstone(of: row, in: kept) else { return }
@@ -256,7 +258,7 @@ final class Deletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
     override fileprivate func end(in context: inout Context) throws {
         if let leave {
             try context.session.run { session in
-                // A hook may have saved it again meanwhile.
+                // A hook may have saved the entity again.
                 let isSavedAgain =
                     try session.core.saves != saves
                     && session.storedRow(of: entity.id.columnValue, Entity.self) != nil
@@ -270,8 +272,8 @@ final class Deletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
 }
 
 extension EntityModelProtocol {
-    /// Notifies the entity of a row that an entity with a link to it is deleted; without effect if the row has no
-    /// entity or it can't be read.
+    /// Notifies the entity of a row that an entity with a link to it is deleted. Has no effect if the row has no
+    /// entity, or one that can't be read.
     fileprivate static func tell(
         _ row: RowID, of source: some EntityModelProtocol, _ relation: String, in context: inout Context
     ) throws {
@@ -290,8 +292,8 @@ extension EntityModelProtocol {
 }
 
 extension EntityModelProtocol {
-    /// Deletes the entities of some rows as one deletion, inside a unit that is undone as a whole: relations with the
-    /// rule `deny` deny nothing if they lead to entities of the same deletion.
+    /// Deletes the entities of some rows as one deletion, inside a unit that is undone as a whole. A relation with the
+    /// rule `deny` doesn't forbid it if it leads to an entity of the same deletion.
     /// - Parameter leavingNothing: whether they leave no `Deleted`.
     static func delete(_ rows: [RowID], in context: inout Context, leavingNothing: Bool = false) throws {
         let session = context.session
@@ -300,7 +302,7 @@ extension EntityModelProtocol {
         if leavingNothing { session.running.purging.add(rows.map { EntityRow(type: entityName, rowID: $0) }) }
         try session.run { try $0.refuseDenied(rows, Self.self) }
         for row in rows {
-            // It may have gone with one before it.
+            // It may have been deleted with one before it.
             try deletion(of: row, in: context)?.run(in: &context)
         }
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saving many entities as one, and the raw forms: rows and indexes without hooks and relations.
+// Saving many entities as a unit, and raw operations on rows and indexes without hooks and relations.
 
 extension Context {
     /// Saves all entities, or none: if one can't be saved, all changes are undone, and the write can go on.
     ///
-    /// Only their final unique keys count: two entities may exchange theirs, and a later one may take a key that an
-    /// earlier one gives up. If two would have the same key in the end and the index refuses that, this throws
-    /// `.uniqueViolation`, which names both. The hook `willSave` of all of them runs first.
+    /// Only their final unique keys count: two entities may exchange keys, and one may take a key that another one
+    /// gives up. Throws `.uniqueViolation`, which names both entities, if two have equal final keys and the index
+    /// refuses that. `willSave` of all entities runs first.
     public mutating func saveAll<Entity: EntityModelProtocol>(
         _ entities: [Entity], options: MergeStrategy<Entity> = Entity.defaultMergeStrategy
     ) throws {
@@ -31,9 +31,9 @@ extension Context {
 
     // MARK: - Raw forms
 
-    /// Stores an entity, merged with the stored one by `options`, and its index entries: no hooks, no relations, no
-    /// resolvers of collisions. Throws `.uniqueViolation` if another entity holds one of its keys in an index that is
-    /// `.throw`, `.update` or `.replace`. A deleted entity with this id is forgotten.
+    /// Stores an entity, merged with the stored one by `options`, and its index entries. No hooks, relations or
+    /// collision resolvers are involved. Throws `.uniqueViolation` if another entity holds one of its keys in an index
+    /// that is `.throw`, `.update` or `.replace`. A `Deleted` with this id is removed.
     public mutating func insert<Entity: EntityModelProtocol>(
         _ entity: Entity, options: MergeStrategy<Entity> = .replace
     ) throws {
@@ -56,21 +56,21 @@ extension Context {
         for entity in entities { try insert(entity, options: options) }
     }
 
-    /// Removes an entity and its index entries: no hooks, no delete rules, no `Deleted` left behind. Its links stay and
-    /// lead to an id that isn't stored, as they may before an entity is saved for the first time. Has no effect if
-    /// there is none.
+    /// Removes an entity and its index entries, without hooks and delete rules, and leaves no `Deleted`. Its links stay
+    /// and lead to an id that isn't stored, like links to an entity that isn't saved yet. Has no effect if no entity
+    /// has this id.
     public mutating func remove<Entity: EntityModelProtocol>(_: Entity.Type, id: Entity.ID) throws {
         try session.change("removed", of: "\(Entity.entityName) \(id)") { try $0.remove([id], Entity.self) }
     }
 
-    /// Removes several entities and their index entries, as `remove` does.
+    /// Removes several entities and their index entries, like `remove`.
     public mutating func removeAll<Entity: EntityModelProtocol>(_: Entity.Type, ids: [Entity.ID]) throws {
         try session.change("removed", of: Entity.entityName) { try $0.remove(ids, Entity.self) }
     }
 }
 
 extension Collection where Element: EntityModelProtocol {
-    /// Saves all entities, or none, as `Context.saveAll` does.
+    /// Saves all entities, or none, like `Context.saveAll`.
     public func save(
         to context: inout Context, options: MergeStrategy<Element> = Element.defaultMergeStrategy
     ) throws {

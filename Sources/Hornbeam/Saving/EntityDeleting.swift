@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deleting, in this order: check of rules that deny it, making the `Deleted`, hook, row with indexes and links, then
-// the entities of cascading relations in order of declaration, then storing the `Deleted`, then hook. The row is
-// removed before the cascade, so that relations in a circle come to an end.
+// Deleting has these steps: check rules that deny it; make the `Deleted`; call `willDelete`; remove the row with its
+// index entries and links; delete the entities of cascading relations, in order of declaration; store the `Deleted`;
+// call `didDelete`. The row is removed before the cascade, so that relations in a circle don't cascade for ever.
 
 extension EntityModelProtocol {
-    /// Deletes the entity and, by its delete rules, those related to it. If it isn't stored, the hooks still run, and
-    /// links that lead from and to its id are removed. Nothing else is deleted: delete rules apply to related entities
-    /// only when an entity is deleted.
+    /// Deletes the entity and, by its delete rules, related entities. If it isn't stored, its hooks still run, and
+    /// links from and to its id are removed, but delete rules don't apply.
     ///
-    /// The stored entity is kept as a `Deleted` of its type, unless `asDeleted` gives nil. If a hook of the related
-    /// entities throws, none of them is deleted, and the write can go on. The changes of this entity's own `willDelete`
-    /// are undone too, unless it linked the first of them itself.
+    /// The stored entity is kept as a `Deleted` of its type, unless `asDeleted` returns nil. If a hook of a related
+    /// entity throws, nothing is deleted, and the write can go on. Changes of this entity's `willDelete` are undone
+    /// too, unless the entity had nothing to cascade to before that hook.
     ///
-    /// Throws `.deleteDenied`, with nothing changed, if a relation with the rule `deny` still leads to stored entities:
-    /// one of this entity, or of one that would be deleted with it.
+    /// Throws `.deleteDenied`, with nothing changed, if a relation with the rule `deny` still leads to stored entities.
+    /// It may be a relation of this entity, or of one that would be deleted with it.
     public func delete(from context: inout Context) throws {
         let row = try context.session.run { session in
             try session.storedRow(of: id.columnValue, Self.self)
@@ -22,7 +21,8 @@ extension EntityModelProtocol {
     }
 
     /// Deletes the stored entity with this id. Has no effect, and runs no hooks, if there is none. An entity that can't
-    /// be read (`.undecodable`) is deleted by its delete rules too, but its hooks don't run and it leaves no `Deleted`.
+    /// be read (`.undecodable`) is deleted too, and its delete rules apply, but its hooks don't run and it leaves no
+    /// `Deleted`.
     public static func delete(id: ID, from context: inout Context) throws {
         guard let row = try context.session.run({ try $0.store(Self.self).rowID(ofAny: id.columnValue) }),
             let deletion = try deletion(of: row, in: context)
@@ -32,7 +32,7 @@ extension EntityModelProtocol {
 
     /// Returns the step that deletes the entity of a row, or nil if none is stored there.
     static func deletion(of row: RowID, in context: Context) throws -> DeletionStep? {
-        // Without an optional entity on the way, whose type would be looked up each time.
+        // Written without an optional entity, whose type would be looked up each time.
         try context.session.run { session in
             guard let reader = try session.store(Self.self).row(row) else { return nil }
             do throws(HornbeamError) {
@@ -48,7 +48,7 @@ extension EntityModelProtocol {
 // MARK: - Relations
 
 extension EntityModelProtocol {
-    /// Removes the links of a relation; the entities stay.
+    /// Removes the links of a relation. The entities stay.
     public func detach<Target, C, K>(
         _ keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>, in context: inout Context
     ) throws {
@@ -63,7 +63,7 @@ extension EntityModelProtocol {
         try detach(keyPath, only: nil, in: context)
     }
 
-    /// Removes the links to these entities; the entities stay.
+    /// Removes the links to these entities. The entities stay.
     public func detach<Target, C, K>(
         _ ids: Target.ID..., relation keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>,
         in context: inout Context
@@ -79,7 +79,7 @@ extension EntityModelProtocol {
         try detach(keyPath, only: ids, in: context)
     }
 
-    /// Detaches entities whose ids are in an array.
+    /// Removes the links to these entities. The entities stay.
     public func detach<Target, C, K>(
         _ ids: [Target.ID], relation keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>,
         in context: inout Context
@@ -95,8 +95,7 @@ extension EntityModelProtocol {
         try detach(keyPath, only: ids, in: context)
     }
 
-    /// Deletes the entities of a relation, and with them the links. It is one deletion: all of it or, if something
-    /// throws, nothing.
+    /// Deletes the entities of a relation and their links, as one deletion. If something throws, nothing is deleted.
     public func delete<Target, C, K>(
         _ keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>, from context: inout Context
     ) throws {
@@ -111,8 +110,8 @@ extension EntityModelProtocol {
         try delete(keyPath, only: nil, from: &context)
     }
 
-    /// Deletes those of these entities that are linked, as one deletion. The cost depends on the number of ids named,
-    /// not on the number of entities in the relation.
+    /// Deletes the linked entities among these, as one deletion. The cost depends on the number of these ids, not on
+    /// the number of entities in the relation.
     public func delete<Target, C, K>(
         _ ids: Target.ID..., relation keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>,
         from context: inout Context
@@ -128,7 +127,7 @@ extension EntityModelProtocol {
         try delete(keyPath, only: ids, from: &context)
     }
 
-    /// Deletes related entities whose ids are in an array.
+    /// Deletes the linked entities among these, as one deletion.
     public func delete<Target, C, K>(
         _ ids: [Target.ID], relation keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>,
         from context: inout Context
@@ -144,7 +143,7 @@ extension EntityModelProtocol {
         try delete(keyPath, only: ids, from: &context)
     }
 
-    /// Throws `.invalid` if the relation has another inverse than the one named. An inverse of another type doesn't
+    /// Throws `.invalid` if the relation has another inverse than `inverse`. An inverse of another type doesn't
     /// compile.
     static func requireInverse<Target, C, K, InverseC, InverseK>(
         _ inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>,
@@ -188,7 +187,8 @@ extension EntityModelProtocol {
                 return try session.linked(ids, Target.self, of: row, relation)
             }
             try Target.delete(rows, in: &context)
-            // Links to entities that weren't stored are still there. Links that hooks have added meanwhile stay.
+            // Links to entities that weren't stored still exist and are removed here. Links that hooks have added
+            // meanwhile stay.
             try context.session.run { session in
                 guard let row = try session.store(Self.self).rowID(ofAny: id.columnValue) else { return }
                 let (core, side) = (try session.core, try session.side(relation))

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entities that expire at a time in one of their properties. A condition leaves out the expired ones, and a purge
-// deletes them. Reads that don't ask pay nothing for it.
+// Entities that expire at a time in one of their properties. A condition excludes expired ones, and a purge deletes
+// them. Other reads have no cost.
 
 public import FoundationEssentials
 
 extension Predicate {
-    /// Holds for entities that have not expired at `now`: the property has a later time.
+    /// Selects entities that have not expired at `now`: the property has a later time.
     public static func unexpired(_ until: KeyPath<Entity, Date>, at now: Date = .now) -> Self {
         until > now
     }
 
-    /// Holds for entities that have not expired at `now`: the property has a later time, or nil, which never expires.
+    /// Selects entities that have not expired at `now`: the property has a later time, or is nil, which never expires.
     public static func unexpired(_ until: KeyPath<Entity, Date?>, at now: Date = .now) -> Self {
         until > now || until == nil
     }
@@ -18,10 +18,10 @@ extension Predicate {
 
 extension EntityModelProtocol {
     /// Deletes the expired entities for good, with their index entries and links. Returns their number. Delete rules
-    /// and hooks are as for any deletion, but no `Deleted` is left of them. All are deleted or none.
+    /// and hooks work as in any deletion, but no `Deleted` is left. All are deleted, or none if something throws.
     ///
-    /// With an index on the property, the time depends only on the number of expired entities. With a limit it deletes
-    /// that many at most, in no particular order: a program with many of them does it in several writes.
+    /// With an index over the property, the time depends only on the number of expired entities. `limit` is the maximum
+    /// number to delete, in no particular order, so that a program can purge many entities in several writes.
     @discardableResult
     public static func purgeExpired(
         _ until: KeyPath<Self, Date>, at now: Date = .now, limit: Int? = nil,
@@ -30,7 +30,7 @@ extension EntityModelProtocol {
         try purge(filter(until <= now), limit, &context)
     }
 
-    /// Purges entities whose optional date has come. Nil never comes.
+    /// Deletes the expired entities for good, and returns their number. Nil never expires.
     @discardableResult
     public static func purgeExpired(
         _ until: KeyPath<Self, Date?>, at now: Date = .now, limit: Int? = nil,
