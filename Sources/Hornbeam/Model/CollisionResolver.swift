@@ -38,19 +38,18 @@ public struct CollisionResolver<Entity: EntityModelProtocol>: Sendable {
         rule = .custom { existing, entity, index, context in try handler(existing, entity.id, index, &context) }
     }
 
-    /// Lets the save fail with `.uniqueViolation`. Nothing of it is left behind. The default.
+    /// Makes the save throw `.uniqueViolation` and undoes it. This is the default.
     @inlinable
     public static var `throw`: Self { Self(rule: .throw) }
 
-    /// Saves the entity in place of the one that has the key, under that one's id: with its links, merged with it by
-    /// the options of the save, and without a deletion. The value that `save` was called on keeps its own id. `didSave`
-    /// gets the stored one. Throws `.uniqueViolation` if the entity is already stored under its own id: two stored
-    /// entities don't become one. Also called "insert or update".
+    /// Saves the entity in place of the one that has the key, under the id of that one. Nothing is deleted: the stored
+    /// entity keeps its links, and the options of the save say how the two are merged. The value that `save` was called
+    /// on keeps its own id; `didSave` gets the stored one. Throws `.uniqueViolation` if the entity is already stored
+    /// under its own id, because two stored entities can't become one. Also called "insert or update".
     @inlinable
     public static var update: Self { Self(rule: .update) }
 
-    /// Deletes the other entity, by the rules and with the hooks of a deletion, and with the entities that its
-    /// relations cascade to.
+    /// Deletes the other entity before the save. Its delete rules apply and its hooks run, as in any deletion.
     @inlinable
     public static var replace: Self { Self(rule: .replace) }
 
@@ -60,13 +59,13 @@ public struct CollisionResolver<Entity: EntityModelProtocol>: Sendable {
 }
 
 extension CollisionResolver {
-    /// A collision in the terms of the type, for custom resolvers to throw, and for programs to switch over.
+    /// A collision with the ids of the type. Custom resolvers can throw it, and programs can switch over it.
     public enum Errors: Error, Equatable {
         /// The entity `new` wants the key that `existing` has.
         case uniqueValueIndexViolation(existing: Entity.ID, new: Entity.ID, indexName: String)
 
-        /// Returns the reason for which a save of an `Entity` was refused, or nil for any other error. The library
-        /// throws `HornbeamError`s: `catch { if let collision = CollisionResolver<User>.Errors(error) { … } }`.
+        /// Makes a typed collision of the error of a refused save. Returns nil for any other error. The library throws
+        /// `HornbeamError`s: `catch { if let collision = CollisionResolver<User>.Errors(error) { … } }`.
         public init?(_ error: any Error) {
             if let error = error as? Self {
                 self = error

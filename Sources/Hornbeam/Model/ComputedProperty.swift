@@ -8,7 +8,7 @@ extension ComputedComponent {
         self.init(ComputedSubject(keyPath), keyPath, as: type) { Hornbeam.literal($0) }
     }
 
-    /// - Parameter literal: the stored form of a value, which is of `type` or null; nil for null too.
+    /// - Parameter literal: returns the stored form of a value, which is of `type` or null. Nil stands for null too.
     init<Entity: EntityModelProtocol, Property: Sendable>(
         _ subject: ComputedSubject, _ keyPath: KeyPath<Entity, Property>, as type: ColumnType,
         literal: @escaping @Sendable (Property) -> Value?

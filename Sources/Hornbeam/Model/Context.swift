@@ -5,14 +5,15 @@
 /// A view of a transaction. `Context()` is a store in memory with one open transaction, for tests and previews.
 ///
 /// A context from a database is valid in the closure that got it, in that closure's thread. Any use of it elsewhere, or
-/// later, throws `.invalid`. A `Context()` of one's own may go from one thread to another. While one thread is using
-/// it, any other gets `.invalid`.
+/// later, throws `.invalid`. A `Context()` that a program makes may go from one thread to another. While one thread
+/// uses it, calls from any other throw `.invalid`.
 ///
 /// `@unchecked Sendable`: queries are values that any thread may hold, and may begin with a context. The transaction
 /// behind it looks at the thread whenever it is used.
 public struct Context: @unchecked Sendable {
     package let session: TypedTransaction
 
+    /// Makes a store in memory with one open transaction.
     public init() {
         session = TypedTransaction()
     }
@@ -53,22 +54,25 @@ public struct Context: @unchecked Sendable {
 
     /// Returns the entity of a type with this id, `find(Book.self, 1)`, or nil if there is none.
     public func find<Entity: EntityModelProtocol>(_: Entity.Type, _ id: Entity.ID) throws -> Entity? { try find(id) }
+    /// Returns the entity of a type with this id, or nil if there is none.
     public func find<Entity: EntityModelProtocol>(_: Entity.Type, id: Entity.ID) throws -> Entity? { try find(id) }
 
-    /// One element an id, nil where nothing is stored.
+    /// Returns one element for each id, in the order of the ids: the entity, or nil if none is stored under the id.
     public func findAll<Entity: EntityModelProtocol>(_ ids: [Entity.ID]) throws -> [Entity?] {
         try session.run { session in try ids.map { try session.entity($0, Entity.self) } }
     }
 
+    /// Returns one element for each id, in the order of the ids: the entity, or nil if none is stored under the id.
     public func findAll<Entity: EntityModelProtocol>(_: Entity.Type, _ ids: [Entity.ID]) throws -> [Entity?] {
         try findAll(ids)
     }
 
-    /// The stored ones, in the order of the ids.
+    /// Returns the entities that are stored under these ids, in the order of the ids.
     public func findAllExisting<Entity: EntityModelProtocol>(_ ids: [Entity.ID]) throws -> [Entity] {
         try session.run { session in try ids.compactMap { try session.entity($0, Entity.self) } }
     }
 
+    /// Returns the entities that are stored under these ids, in the order of the ids.
     public func findAllExisting<Entity: EntityModelProtocol>(_: Entity.Type, _ ids: [Entity.ID]) throws -> [Entity] {
         try findAllExisting(ids)
     }

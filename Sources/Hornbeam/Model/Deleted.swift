@@ -11,7 +11,7 @@ import HornbeamPages
 public struct Deleted<Entity: EntityModelProtocol>: EntityModelProtocol {
     /// The entity as it was, its relations as ids.
     public let entity: Entity
-    /// Whether this stands for the state that is stored under the id. Only the id of `entity` counts then.
+    /// Whether this stands for the entity as it is stored. Then only the id of `entity` counts.
     private(set) var isAsStored = false
 
     public var id: Entity.ID { entity.id }
@@ -20,16 +20,16 @@ public struct Deleted<Entity: EntityModelProtocol>: EntityModelProtocol {
         self.entity = entity
     }
 
-    /// Stands for the stored entity with this one's id, with the ids of its relations. The default `asDeleted` returns
-    /// it; return it from your own to keep an entity as it is. The store copies the stored row, which takes less than
-    /// reading the entity. The result's own `entity` is the one given here.
+    /// Returns a value that stands for the stored entity with this one's id, with the ids of its relations. The default
+    /// `asDeleted` returns it. Return it from your own `asDeleted` to keep an entity as it is stored: the store copies
+    /// the row, which is faster than reading the entity. The `entity` of the result is the value given here.
     public static func asStored(_ entity: Entity) -> Self {
         var deleted = Self(entity)
         deleted.isAsStored = true
         return deleted
     }
 
-    /// Returns the deleted entity that this stands for, as a value of its own.
+    /// Returns the deleted entity that this stands for.
     func resolved(in context: Context) throws -> Self {
         guard isAsStored else { return self }
         if let stored = try Entity.query(id).with(.ids).resolve(in: context) { return Self(stored) }
@@ -37,15 +37,16 @@ public struct Deleted<Entity: EntityModelProtocol>: EntityModelProtocol {
         return try Self.query(id).resolve(in: context) ?? Self(entity)
     }
 
-    /// Saves the entity with its former links, including those to entities that aren't stored, and removes the deleted
-    /// one. To-many relations keep the links added since.
+    /// Saves the entity with its former links, including those to entities that aren't stored, and removes this
+    /// `Deleted`. To-many relations also keep the links that were added since the deletion.
     public func restore(in context: inout Context) throws {
         var entity = entity
         for relation in Entity.entityShape.relations { relation.access.keepOthers(&entity) }
         try entity.save(to: &context)
     }
 
-    /// Forgets, without hooks, all entities that were deleted before `date`, or all if it is nil. Returns their number.
+    /// Removes the deleted entities from before `date`, or all if it is nil, without calling hooks. Returns their
+    /// number.
     @discardableResult
     public static func purge(before date: Date?, from context: inout Context) throws -> Int {
         try context.session.run { session in
@@ -94,7 +95,7 @@ protocol Tombstone {}
 extension Deleted: Tombstone {}
 
 extension EntityModelProtocol {
-    /// The type of its deleted entities, nil if this is such a type itself.
+    /// The type of its deleted entities, or nil if this is such a type itself.
     static var tombstone: (any EntityModelProtocol.Type)? {
         Self.self is any Tombstone.Type ? nil : Deleted<Self>.self
     }
@@ -153,7 +154,7 @@ extension Deleted {
 
     // MARK: JSON
 
-    /// The entity's row by names, without null values.
+    /// The stored properties by name as JSON, without null values.
     private func properties() throws(HornbeamError) -> String {
         let columns = Entity.entityShape.description.columns
         let layout = RowLayout(columns: columns, type: Entity.entityName)
@@ -170,8 +171,8 @@ extension Deleted {
         }
     }
 
-    /// The ids by relations. Relations without links are left out: restoring then leaves alone the links that the
-    /// restoring of other entities has made.
+    /// The linked ids by relation as JSON. Relations without links are left out, so that restoring keeps the links that
+    /// other restored entities have made.
     private var links: String {
         var members: [(name: String, value: JSONNode)] = []
         for relation in Entity.entityShape.relations {

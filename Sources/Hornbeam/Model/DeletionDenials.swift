@@ -14,8 +14,7 @@ struct EntityRows {
         }
 
         deinit {
-            // In a loop: if a deletion fails, all parts are released, and releasing them recursively takes stack for
-            // each.
+            // A loop: if a deletion fails, all parts are released, and recursion would use stack for each.
             var part = before
             before = nil
             while part != nil, isKnownUniquelyReferenced(&part) {
@@ -46,15 +45,15 @@ struct EntityRows {
 }
 
 extension TypedTransaction {
-    /// Throws if deleting these entities, with all that cascades from them, is denied. Otherwise they are in
-    /// `running.deleting`, until the caller sets it back: deletions within the deletion needn't ask again.
+    /// Throws if deleting these entities, with all that cascades from them, is denied. Otherwise adds them to
+    /// `running.deleting`, which the caller sets back later: deletions within this one needn't check again.
     func refuseDenied<Entity: EntityModelProtocol>(_ ids: [Value], _: Entity.Type) throws {
         let store = try store(Entity.self)
         if store.core.schema.denying.isEmpty { return }
         try refuseDenied(try ids.compactMap { try store.rowID(ofAny: $0) }, Entity.self)
     }
 
-    /// Refuses the deletion of rows, as of ids.
+    /// Throws if deleting these rows is denied, like the function that takes ids.
     func refuseDenied<Entity: EntityModelProtocol>(_ rows: [RowID], _: Entity.Type) throws {
         let store = try store(Entity.self)
         let core = store.core

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of registered indexes whose code takes a decoded entity, and the changes of entries for a change of a
-// row: a pure function of the old entity and the new one.
+// The entries of registered indexes whose code takes a decoded entity. The changes of entries are a pure function of
+// the old entity and the new one.
 
 package import HornbeamPages
 package import HornbeamTree
@@ -89,7 +89,7 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
         try entries(of: try Entity(row: row), try id(rowID, row), rowID, indexes[index])
     }
 
-    /// The id as entries contain it; nil if the row id is the id.
+    /// Returns the id as entries contain it, or nil if the row id is the id.
     private func id(_ rowID: RowID, _ row: RowReader) throws(HornbeamError) -> [UInt8]? {
         rowID < RowID.firstAssigned ? nil : try row.rawBytes(0).map { Array($0) } ?? []
     }
@@ -99,7 +99,7 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
     ) throws -> [IndexEntry] {
         let emitted = try index.entries(entity, id)
         #if DEBUG
-            // A library built for debugging asks twice, which shows rows that depend on a clock or a counter.
+            // A debug build asks twice, to detect rows that depend on a clock or a counter.
             let again = try index.entries(entity, id)
             guard emitted.elementsEqual(again, by: { $0.key == $1.key && $0.value == $1.value }) else {
                 throw HornbeamError(

@@ -30,18 +30,18 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
     /// Reads the stored properties. Every relation is `.none`.
     init(row: RowReader) throws(HornbeamError)
     func write(to row: inout RowWriter)
-    /// Forgets the value's statements about its relations.
+    /// Resets all relations to `.none`, so that saving the value leaves its links unchanged.
     mutating func normalize()
-    /// Saves the value's statements about its relations, in order of declaration.
+    /// Saves the entities and links of all relations, in order of declaration.
     func saveRelations(with saver: inout RelationSaver<Self>) throws
     /// Sets one relation of each of the entities to the values that a query has loaded.
     static func setRelation(_ loaded: LoadedRelation, of entities: inout [[Self]])
     /// Keeps stored values where the new entity's optional properties are nil.
     static var patch: MergeStrategy<Self> { get }
 
-    /// Makes the entities of the rows that `rows` gives, about `count`. Types keep the default. It is a requirement so
-    /// that the compiler specializes it for each entity type. Generic code of the library copies values through tables
-    /// of functions, which took 900 instructions more a row.
+    /// Makes about `count` entities of the rows that `rows` gives. Don't implement it: it is a requirement only so that
+    /// the compiler specializes the default for each entity type. Generic code took 900 instructions more for each row,
+    /// because it copies values through tables of functions.
     static func _entities(
         _ count: Int, of rows: (_ read: (RowReader) throws(HornbeamError) -> Void) throws -> Void
     ) throws -> [Self]
@@ -53,19 +53,21 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
         _ count: Int, of rows: (_ read: (Int, RowReader) throws(HornbeamError) -> Void) throws -> Void
     ) throws -> [Self]
 
-    /// The entities of the rows that `rows` gives, in lists: the first list has the rows with positions before
+    /// Returns the entities of the rows that `rows` gives, in lists: the first list has the rows with positions before
     /// `ends[0]`, the next one those before `ends[1]`. Positions ascend. A requirement for the same reason.
     static func _lists(
         ends: [Int], of rows: (_ read: (Int, RowReader) throws(HornbeamError) -> Void) throws -> Void
     ) throws -> [[Self]]
 
-    /// Lists of some of these entities: the first list has those at `places[..<ends[0]]`, the next one those at
-    /// `places[ends[0]..<ends[1]]`. A requirement for the same reason: it took 5,000 instructions more a list of one.
+    /// Returns lists of some of these entities: the first list has those at `places[..<ends[0]]`, the next one those at
+    /// `places[ends[0]..<ends[1]]`. A requirement for the same reason: generic code took 5,000 instructions more for a
+    /// list of one.
     static func _lists(_ entities: [Self], at places: [Int], ends: [Int]) -> [[Self]]
 
-    // Functions that generic code calls: tables, `restore`, functions of your own. A type's own implementation stores
-    // the entity by `context.saveAll([…], options:)` or `delete(id:from:)`, which never call it back. Neither do lists,
-    // nested entities, cascades and bulk changes: use a hook for code that must run in these too.
+    // Functions that generic code calls: tables, `restore`, functions of your program. A type's own implementation
+    // saves the entity by `context.saveAll([…], options:)`, or deletes it by `delete(id:from:)`: they don't call the
+    // implementation again. Saves of lists and nested entities, cascades and bulk changes don't call it either: use a
+    // hook for code that must run in all of these.
 
     /// Saves the entity, merged with what is stored under its id, the entities in its relations, and its links.
     func save(to context: inout Context, options: MergeStrategy<Self>) throws
@@ -76,14 +78,15 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
 
     // Hooks. An error that a hook throws ends the save or deletion and is thrown from it.
 
-    /// Called first. It may change the value that is saved.
+    /// Called before the entity is saved. It may change the value that is saved.
     mutating func willSave(to context: inout Context) throws
+    /// Called after the entity, the entities in its relations and its links are saved.
     func didSave(to context: inout Context) throws
     func willDelete(from context: inout Context) throws
     func didDelete(from context: inout Context) throws
 
-    /// Called when another entity is deleted whose relation has the rule `notify` and led to this one. It is called
-    /// once that entity is gone with its links. It may change the value. If it returns true, the value is saved, in the
+    /// Called after an entity is deleted that was linked to this one by a relation with the rule `notify`. That entity
+    /// and its links are gone by then. The hook may change the value. If it returns true, the value is saved in the
     /// same write.
     /// - Parameters:
     ///   - source: the deleted entity.
@@ -104,9 +107,8 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
     /// each entity: it is called whatever the options say.
     func asDeleted(in context: Context) throws -> Deleted<Self>?
 
-    /// The metadata that the store keeps of each entity of the type beside its properties and `updatedAt`, which it
-    /// keeps of all entities: `static let storedMetadata: [Metadata] = [.createdAt, .version]`. None by default. Each
-    /// takes 8 bytes of a row.
+    /// The metadata that the store keeps for each entity of the type: `static let storedMetadata: [Metadata] =
+    /// [.createdAt, .version]`. None by default, but `updatedAt` is kept for all types. Each takes 8 bytes of a row.
     static var storedMetadata: [Metadata] { get }
 
     /// The merge strategy for entities saved without options.
@@ -210,7 +212,7 @@ extension EntityModelProtocol {
     public static var defaultMergeStrategy: MergeStrategy<Self> { .replace }
     public static var fragmentMergeStrategy: MergeStrategy<Self> { Self.patch }
 
-    /// Returns the value without its statements about its relations.
+    /// Returns the value with all relations reset to `.none`. Saving it leaves its links unchanged.
     public func normalized() -> Self {
         var copy = self
         copy.normalize()

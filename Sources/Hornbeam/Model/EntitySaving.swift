@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saving: hook, merge, collisions, row and indexes, then each relation with the entities in it, then hook. If a unique
 // key refuses a save, nothing of the save remains in the transaction, which continues. So keys are checked before
-// anything is changed. If a collision makes others change or be deleted first, or nested entities have unique keys, a
-// savepoint is made to roll back to. The final state of the entities of one save decides: see UniqueBatch.swift.
+// anything is changed. If other entities must be changed or deleted first, or nested entities have unique keys, the
+// save makes a savepoint to roll back to. Only the final state of all entities of a save counts: see UniqueBatch.swift.
 //
-// Saving a nested entity may delete its owner, which is stored already: by a cascade from an entity that makes room, or
-// by a hook. The owner is then stored once more, with its links, and with those of nested entities that were deleted
+// Saving a nested entity may delete its owner, which is stored already: an entity that makes room may cascade to it, or
+// a hook may delete it. The owner is then stored again with its links, and so are nested entities that were deleted
 // too.
 
 import HornbeamPages
 
 extension EntityModelProtocol {
-    /// Saves the entity, the entities in its relations, and its links. If the stored entity is the same, nothing is
-    /// written and no observer is notified. Hooks run all the same.
+    /// Saves the entity, the entities in its relations, and its links. If the stored entity is equal, nothing is
+    /// written and no observer is notified, but hooks run.
     public func save(to context: inout Context) throws {
         try save(to: &context, options: Self.defaultMergeStrategy)
     }
@@ -32,7 +32,7 @@ extension EntityModelProtocol {
         try saveCounted(to: &context, options: options, checking: check)
     }
 
-    /// Saves the entity without counting a further level of saves within one another.
+    /// Saves the entity without counting another level of nested saves.
     @inline(__always)
     func saveCounted(
         to context: inout Context, options: MergeStrategy<Self>, checking check: ((Self, Context) throws -> Void)? = nil
@@ -97,14 +97,14 @@ extension EntityModelProtocol {
     private func storeUnlessHeld(_ session: TypedTransaction) throws -> RowID? {
         let shape = Self.entityShape
         if !shape.hasResolvers { return try session.save(self) }
-        // Nearly always its keys are free, and the save itself finds that out: looked up before, they took half of
+        // Its keys are nearly always free, and the save itself notices if one isn't. Looking them up first took half of
         // the save's instructions.
         if !shape.hasCustomResolvers, let row = try session.saveUnlessHeld(self) { return row }
         return try mustMakeRoom(session) ? nil : try session.save(self)
     }
 
-    /// Saves where the rules of the unique indexes have others changed or deleted first. A refusal from there on undoes
-    /// that too.
+    /// Saves the entity after other entities are changed or deleted by the rules of unique indexes. If the save is
+    /// refused, that is undone too.
     @inline(never)
     private func storeMakingRoom(
         _ merged: Self, _ options: MergeStrategy<Self>, in context: inout Context
@@ -122,8 +122,8 @@ extension EntityModelProtocol {
         }
     }
 
-    /// Finishes a save once the row is there: saves the value's relations, and calls the hook. Returns the row in the
-    /// end.
+    /// Finishes a save once the row is there: saves the value's relations, and calls the hook. Returns the entity's
+    /// final row.
     private func finish(
         _ row: RowID, _ merged: Self, _ options: MergeStrategy<Self>, in context: inout Context
     ) throws -> RowID {
@@ -166,8 +166,8 @@ extension EntityModelProtocol {
         }
     }
 
-    /// Updates the row's columns of related ids to its links, if indexes need them. Until now they are those of the
-    /// value. They may differ from the links: a nested entity may be stored under another id, and a link may have been
+    /// Sets the row's columns of related ids to the ids of its links, if indexes are over them. Before, they have the
+    /// ids of the value, which may differ: a nested entity may be stored under another id, and a link may have been
     /// refused.
     private static func followLinks(of row: RowID, in context: Context) throws {
         try context.session.run { session in
@@ -184,14 +184,14 @@ extension EntityModelProtocol {
                 + "with the same unique key, whose delete rules lead back to it, or for a hook that deletes it")
     }
 
-    /// Returns the value to store: the entity merged with the stored one. Indexes follow this, never the value passed
-    /// in.
+    /// Returns the value to store: the entity merged with the stored one. Index entries are made of it, never of the
+    /// value passed in.
     func merged(_ options: MergeStrategy<Self>, _ session: TypedTransaction) throws -> Self {
         if options.replaces { return self }
         return try mergedWithStored(options, session)
     }
 
-    /// Apart: in generic code even an optional that is not made costs a look for its type.
+    /// A function of its own: in generic code even an unused optional costs a look-up of its type.
     @inline(never)
     private func mergedWithStored(_ options: MergeStrategy<Self>, _ session: TypedTransaction) throws -> Self {
         guard let old = try session.entity(id, Self.self) else { return self }
@@ -206,15 +206,15 @@ extension EntityModelProtocol {
         return try session.store(Self.self).type.linkedIDs.isEmpty ? merged : merged.withRelations(of: self)
     }
 
-    /// Returns this value with another one's statements about its relations.
+    /// Returns this value with the relations of another one.
     private func withRelations(of other: Self) -> Self {
         var copy = self
         for relation in Self.entityShape.relations { relation.access.copy(&copy, other) }
         return copy
     }
 
-    /// This entity and its nested ones, if there are nested ones with unique indexes: keys that can be refused must be
-    /// checked before anything is changed. Nearly all saves have none.
+    /// Returns this entity and its nested ones, or nil if no nested one has a unique index, as in nearly all saves.
+    /// Keys that can be refused must be checked before anything is changed.
     private func batch(in context: Context, options: MergeStrategy<Self>) throws -> UniqueBatch? {
         var check = RelationSaver<Self>(checking: context, batch: nil)
         try saveRelations(with: &check)
@@ -231,7 +231,7 @@ extension EntityModelProtocol {
     func join(
         _ batch: inout UniqueBatch?, in context: Context, options: MergeStrategy<Self>, isFinal: Bool
     ) throws {
-        // Looked up once: a generic entity makes its shape anew at every mention.
+        // Looked up once: a generic entity searches for its shape at every mention.
         let shape = Self.entityShape
         if shape.hasResolvers {
             let session = context.session
@@ -257,11 +257,11 @@ extension EntityShape {
 // MARK: - Collisions
 
 extension EntityModelProtocol {
-    /// Hooks and resolvers may save and delete in turn; beyond this many rounds they are going in circles.
+    /// Maximum number of rounds, because hooks and resolvers might save and delete in turn for ever.
     private static var collisionRounds: Int { 64 }
 
-    /// Whether the rules of its indexes have others changed or deleted before this entity can be saved. Throws if one
-    /// of these rules refuses it, before any other has changed anything.
+    /// Whether, by the rules of its indexes, other entities must be changed or deleted before this one can be saved.
+    /// Throws if a rule refuses it, before anything is changed.
     fileprivate func mustMakeRoom(_ session: TypedTransaction) throws -> Bool {
         let shape = Self.entityShape
         guard shape.hasResolvers else { return false }
@@ -309,7 +309,8 @@ extension EntityModelProtocol {
             remark: ", and comes back each time that it is deleted to make room: look for a hook that saves it then")
     }
 
-    /// The entity that this one replaces, by the rule of a unique index. Throws if this one is stored itself.
+    /// Returns the id of the entity that this one updates by the rule of a unique index, or nil if there is none.
+    /// Throws if this one is stored too.
     private func holderToUpdate(_ session: TypedTransaction) throws -> ID? {
         guard Self.entityShape.hasUpdatingResolvers else { return nil }
         let found = try session.collisions(of: self).first { Self.resolver(of: $0.index)?.updates ?? false }
@@ -328,7 +329,7 @@ extension EntityModelProtocol {
         entityShape.resolvers.first { $0.index.name == index.name }?.resolver
     }
 
-    /// Returns this value under another id: its stored properties, and its statements about its relations.
+    /// Returns this value under another id, with its stored properties and its relations.
     private func withID(_ id: ID, _ session: TypedTransaction) throws -> Self {
         let type = try session.store(Self.self).type
         let row = try session.encode(self).withBytes { bytes in
@@ -383,18 +384,18 @@ extension EntityModelProtocol {
 
 // MARK: - Relations
 
-/// Saves an entity's statements about its relations. Made for `saveRelations`, which the macro writes.
+/// Saves the entities and links of an entity's relations. Used by `saveRelations`, which the macro writes.
 ///
-/// One is made for each entity that is saved. It is kept so small that generic code copies it without the metadata of
-/// its type, which take longer to find than an entity without relations takes to save.
+/// One is made for each entity that is saved. It is so small that generic code copies it without the metadata of its
+/// type. Finding them takes longer than saving an entity without relations.
 public struct RelationSaver<Entity: EntityModelProtocol> {
     private var context: Context
-    /// The row of the entity, nil when nothing is to be saved yet, only checked.
+    /// The row of the entity, or nil while relations are only checked.
     private let row: RowID?
     private var notes: SavingNotes
     /// Whether the entity need not be stored: then only its id is linked.
     private let isByID: Bool
-    /// Whether entities that are stored are linked only, having been saved before.
+    /// Whether entities that are stored are only linked, because they were saved before.
     private let isAgain: Bool
     /// Whether the entity was deleted while its nested ones were saved. Nothing is linked any more then.
     private(set) var isLost = false
@@ -418,7 +419,7 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         notes = batch.map { .batch($0) } ?? .none
     }
 
-    /// Saves the same relations once more, of an entity that has gone and has a row again.
+    /// Saves the relations again, for an entity that was deleted and stored a second time.
     init(again renamed: RenamedTargets?, context: Context, row: RowID, isByID: Bool = false) {
         self.context = context
         self.row = row
@@ -432,7 +433,7 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         if case .batch(let batch) = notes { batch } else { nil }
     }
 
-    /// Nearly always nil.
+    /// The nested entities with changed ids. Nearly always nil.
     var renamed: RenamedTargets? {
         if case .renamed(let renamed) = notes { renamed } else { nil }
     }
@@ -539,7 +540,7 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
     }
 }
 
-/// The rows that a relation is to lead to.
+/// Returns the rows that a relation must lead to.
 private func linkedRows<Target, D, C, K>(
     _ relation: Relation<Target, D, C, K>, _ number: Int, _ renamed: RenamedTargets?, _ session: TypedTransaction
 ) throws -> [RowID] {
@@ -555,12 +556,12 @@ private enum SavingNotes {
     case renamed(RenamedTargets)
 }
 
-/// The nested entities of one entity whose ids a hook has changed. A class of its own, not a list within
-/// `RelationSaver`: that would be of a generic type.
+/// The nested entities of one entity whose ids a hook has changed. A class, because a list within `RelationSaver` would
+/// have a generic type.
 final class RenamedTargets {
     private var targets: [(relation: Int, place: Int, id: Value)] = []
 
-    /// The present id of the entity at a position of a relation; nil if it is that of its value.
+    /// Returns the present id of the entity at a position of a relation, or nil if the value still has its id.
     func id(_ relation: Int, _ place: Int) -> Value? {
         targets.first { $0.relation == relation && $0.place == place }?.id
     }

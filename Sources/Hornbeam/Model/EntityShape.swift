@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The macro's knowledge of an entity type, as a value: the description that the store gets, and the tables from key
-// paths to columns and relations. Built once a type, then shared by all threads.
+// paths to columns and relations. Built once for each type, then shared by all threads.
 
 import FoundationEssentials
 import HornbeamText
@@ -56,8 +56,8 @@ public struct DeclaredColumn<Entity> {
 public struct DeclaredIndex<Entity: EntityModelProtocol> {
     let description: IndexDescription
     let collisions: CollisionResolver<Entity>?
-    /// The condition for its entities, nil for all. It is made only when asked for, because it looks at the shape that
-    /// this is a part of.
+    /// Makes the condition on its entities. Nil if the index has all of them. A function, because the condition uses
+    /// the shape that this index is a part of.
     var condition: (@Sendable () -> Predicate<Entity>)?
 
     public static func value(
@@ -81,8 +81,8 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
         return Self(description: description, collisions: nil)
     }
 
-    /// A custom resolver may let two entities keep the same key. So its index is an ordinary one, in which saving looks
-    /// for collisions.
+    /// A unique index. If the resolver is custom, it is an ordinary index in which saving looks for collisions, because
+    /// such a resolver may let two entities keep one key.
     public static func unique(
         _ name: String, _ components: [IndexDescription.Component], nilsDistinct: Bool = true,
         collation: TextCollation = .binary, collisions: CollisionResolver<Entity> = .throw
@@ -139,8 +139,7 @@ extension IndexDescription.Component {
     }
 }
 
-/// A declared full-text index and its columns. A class, because each search looks at them, and a description is much to
-/// copy.
+/// A declared full-text index and its columns. A class, because each search uses it, and copying a description is slow.
 final class SearchedColumns: SearchedIndex, Sendable {
     let description: IndexDescription
     let columns: [Int]
@@ -156,7 +155,7 @@ final class SearchedColumns: SearchedIndex, Sendable {
     func answers(_ match: TextMatch) -> Bool { description.answers(match) }
 }
 
-/// A relation's number of entities, as a key path names it.
+/// The relation whose number of entities a key path names, and the direction.
 struct LinkCountPlace {
     let relation: String
     let descending: Bool
@@ -171,19 +170,20 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     let relations: [DeclaredRelation<Entity>]
     /// Unique indexes with their rules, in order of declaration.
     let resolvers: [(index: IndexDescription, resolver: CollisionResolver<Entity>)]
-    /// Whether there are any. Apart from them, because looking at their list in generic code asks for its type.
+    /// Whether there are unique indexes. A property of its own, because generic code must look up the type of the list
+    /// to use it.
     let hasResolvers: Bool
     /// Names and values of the stored properties, for mirrors.
     let properties: [(name: String, keyPath: PartialKeyPath<Entity>)]
-    /// Whether one of them is the model's own, which is asked before the index is.
+    /// Whether a unique index has a custom resolver.
     let hasCustomResolvers: Bool
-    /// Whether one of them has an entity saved under the id of another.
+    /// Whether the rule of a unique index saves an entity under the id of another.
     let hasUpdatingResolvers: Bool
     private let columns: [AnyKeyPath: ColumnPlace]
-    /// Columns by the offsets of their properties in a value. A key path gives its offset in a third of the time of its
+    /// Columns by the offsets of their properties in a value. A key path's offset takes a third of the time of its
     /// hash.
     private let places: [(offset: Int, type: Any.Type, place: ColumnPlace)]
-    /// Columns without an order that an index is over. They compare by their stored form, as in the index.
+    /// Indexed columns whose types have no order. They compare by their stored form, as in the index.
     private let keyedColumns: Set<Int>
     /// The columns that sorts have used.
     let orders = SortColumnCache()
@@ -304,7 +304,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         searched.contains { $0.columns == columns && (name == nil || $0.description.name == name) }
     }
 
-    /// Whether one of these answers a `matches` condition.
+    /// Whether a declared full-text index answers a `matches` condition.
     func isSearched(by match: TextMatch) -> Bool { searched.answering(match) != nil }
 
     /// The index whose words a `matches` condition means. Throws `.invalid` if it names an index that doesn't exist.
@@ -363,7 +363,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         return linkCounts[keyPath]
     }
 
-    /// The relation of whose one entity `\.$property.id`, `\.property?.id` or `\.property!.id` names the id.
+    /// The to-one relation whose related id `\.$property.id`, `\.property?.id` or `\.property!.id` names.
     func linkID<Property>(_ keyPath: KeyPath<Entity, Property>) -> DeclaredRelation<Entity>? {
         guard !linkIds.isEmpty else { return nil }
         return (linkIds[keyPath] ?? shownRelations.place(ofIDAt: keyPath)).map { relations[$0] }
@@ -390,8 +390,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         }
     }
 
-    /// The column with the ids of related entities that `\.$property.id` orders by, with or without `.desc`; nil where
-    /// no index is over them.
+    /// The column with the ids of related entities that `\.$property.id` orders by, with or without `.desc`. Nil if no
+    /// index is over them.
     func linkedIDColumn<Property>(_ keyPath: KeyPath<Entity, Property>) -> ColumnPlace? {
         if linkedIDs.isEmpty { return nil }
         if let place = linkedIDs[keyPath] { return place }

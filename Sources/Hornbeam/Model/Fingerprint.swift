@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A number that shows whether an entity, with its loaded relations, is unchanged: entities need not be Equatable, but
-// all can be encoded. Different contents have the same number once in 2^64 times.
+// all can be encoded. The probability that different contents have equal numbers is 2^-64.
 
 import HornbeamPages
 
@@ -23,7 +23,7 @@ final class Fingerprint {
         try session.encode(entity).withUnsafeBytes { hasher.combine(bytes: $0) }
         var relations = RelationSaver<Entity>(checking: Context(session), batch: nil)
         try entity.saveRelations(with: &relations)
-        // The end of what is nested in it.
+        // Marks the end of the entities nested in it.
         hasher.combine(-1)
     }
 

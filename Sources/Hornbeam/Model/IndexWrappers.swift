@@ -2,9 +2,9 @@
 // The property wrappers that declare indexes. Only the macro reads them: they hold nothing, take no space in the
 // entity, and stay out of its coding.
 //
-// Every entity that is read makes them anew, with unused key paths. The compiler leaves these out if it sees that an
-// initialiser does nothing and the key paths are no pack: hence the inlinable initialisers for up to three properties.
-// An entity of two indexes took 300 instructions more.
+// Reading an entity makes them anew, with key paths that nothing uses. The compiler omits these only if it sees that
+// the initialiser does nothing and the key paths are no parameter pack: hence the inlinable initialisers for up to
+// three properties. Without them an entity with two indexes took 300 instructions more.
 
 /// An ordered index over one or more properties, each ascending or `.desc`:
 /// `@Index<Self>(\.room, \.sentAt.desc) private var byRoom`.
@@ -48,7 +48,7 @@ public struct Index<Entity>: Hashable, Codable, Sendable {
     @inlinable @inline(__always)
     public init(_ metadata: Metadata) {}
 
-    /// Over the store's metadata after one or two properties, to find recent updates among equal values.
+    /// An index over one or two properties, then over metadata, to find recent updates among equal values.
     @inlinable @inline(__always)
     public init<A>(_ first: KeyPath<Entity, A>, _ metadata: Metadata) {}
 
@@ -62,8 +62,8 @@ public struct Index<Entity>: Hashable, Codable, Sendable {
     static var empty: Self { Self(empty: ()) }
 }
 
-/// An index for equality alone, over one or more properties. All its entries have the same size, however long the
-/// values are: for long texts, such as URLs, that are looked up and never sorted by.
+/// An index that answers only equality, over one or more properties. All its entries have one size, however long the
+/// values are. Use it for long texts that are looked up but never sorted by, such as URLs.
 @propertyWrapper
 public struct HashIndex<Entity>: Hashable, Codable, Sendable {
     public init<each Property>(_ keyPaths: repeat KeyPath<Entity, each Property>) {}
@@ -106,10 +106,10 @@ public struct HashIndex<Entity>: Hashable, Codable, Sendable {
     static var empty: Self { Self(empty: ()) }
 }
 
-/// An index that admits each key once. Entities in which one of its properties is nil are exempt, unless it says
-/// `nilsDistinct: false`: nil is then a value like any other, which one entity may have. With a collation, keys are the
-/// same if they are equal under it: `@Unique<Self>(\.email, collation: .caseInsensitive)`. `collisions` determines what
-/// a save does when another entity has the key. By default it fails with `.uniqueViolation`.
+/// An index that admits each key once. Entities in which one of its properties is nil are exempt. With `nilsDistinct:
+/// false` nil is a value like any other, which only one entity may have. With a collation, two keys are one if they are
+/// equal under it: `@Unique<Self>(\.email, collation: .caseInsensitive)`. `collisions` determines what a save does when
+/// another entity has the key. By default it fails with `.uniqueViolation`.
 @propertyWrapper
 public struct Unique<Entity: EntityModelProtocol>: Hashable, Codable, Sendable {
     public init<each Property>(
@@ -145,23 +145,24 @@ public struct Unique<Entity: EntityModelProtocol>: Hashable, Codable, Sendable {
     static var empty: Self { Self(empty: ()) }
 }
 
-/// A ranked full-text index over one or more properties of type `String` or `[String]`, whose elements are texts of
-/// their own:
-/// `@FullTextIndex<Self>(\.title, \.body) private var search`, or with what counts as a word,
+/// A ranked full-text index over one or more properties of type `String` or `[String]` (each element is a text of its
+/// own): `@FullTextIndex<Self>(\.title, \.body) private var search`, or with rules for words,
 /// `@FullTextIndex<Self>(\.title, \.body, analyzer: .unicode(stemming: .english)) private var search`.
 ///
-/// With `positions: false` it doesn't keep where in a text each word stands, and is about half as large. Searches for
-/// words, prefixes, patterns and similar words are the same. Phrases, words near each other, fields and weights of
-/// fields have no scores then; as conditions they find the same, by the texts of all that hold the words.
+/// With `positions: false` it doesn't store the positions of words in a text, and is about half as large. Searches for
+/// words, prefixes, patterns and similar words don't change. Searches for phrases, words near each other and fields,
+/// and weights of fields, then have no scores. As conditions they work, but read the texts of all entities that have
+/// the words.
 ///
-/// With `where: \.isPublished`, or `where: \.state == .published && \.year > 2000`, it has only the entities that the
-/// condition holds for; others take no space in it, and count for no score. Searches use it that ask for no others:
-/// those with the same condition beside the match, or with one that is seen to imply it. A search by score that asks
-/// for others too is `.invalid`. The condition is on stored properties, as in `ValueIndex`, and the same each time the
-/// program runs.
+/// With `where: \.isPublished`, or `where: \.state == .published && \.year > 2000`, it has only the entities that meet
+/// the condition; others take no space in it and don't influence scores. A search uses it if its filter has the same
+/// condition beside the match, or one that clearly implies it. A search by score whose filter doesn't throws
+/// `.invalid`. The condition must be on stored properties, as in `ValueIndex`, and must not change from one run of the
+/// program to the next.
 @propertyWrapper
 public struct FullTextIndex<Entity>: Hashable, Codable, Sendable {
-    // The analyzer is for the macro too: making it for each entity would cost more than the entity.
+    // The analyzer is an autoclosure that is never called: only the macro reads it, and making it for each entity would
+    // cost more than the entity.
     public init<each Property>(
         _ keyPaths: repeat KeyPath<Entity, each Property>,
         analyzer: @autoclosure () -> TextAnalyzer = .unicode(keepsAccents: true),
@@ -234,7 +235,7 @@ extension FullTextIndex where Entity: EntityModelProtocol {
     ) {}
 }
 
-// Chosen by synthesised coding over the standard functions, so that declarations of indexes leave no trace.
+// Synthesised coding prefers these to the standard functions, so that declarations of indexes leave no trace in it.
 
 extension KeyedDecodingContainer {
     public func decode<E>(_ type: Index<E>.Type, forKey key: Key) throws -> Index<E> { .empty }

@@ -1,46 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules for merging a saved entity with the one stored under its id.
 
-/// A function from the stored entity and the new one to the entity to store. It must have no side effects: a save may
+/// A rule that makes the entity to store of the stored entity and the new one. It must have no side effects: a save may
 /// call it more than once, in any thread.
 ///
 /// `@unchecked Sendable`: such a function holds nothing that changes. With `@Sendable` closures the compiler would
 /// refuse key paths that come as plain parameters, although key paths are immutable.
 public struct MergeStrategy<T>: @unchecked Sendable {
-    /// The parameter has another name, so that a strategy of one's own may be generic over an `Entity`.
+    /// Another name of `T`. The parameter isn't called `Entity`, so that a program's own strategies may be generic over
+    /// an `Entity`.
     public typealias Entity = T
 
-    /// Merges the stored entity and the new one; nil if the new one wins as it is, so that the stored one need not be
-    /// read.
+    /// Merges the stored entity and the new one. Nil if the new one simply wins: then the stored one need not be read.
     private let combine: ((_ old: Entity, _ new: Entity) -> Entity)?
 
     private init() {
         combine = nil
     }
 
+    /// Makes a strategy of a function.
     public init(merge: @escaping (_ old: Entity, _ new: Entity) -> Entity) {
         combine = merge
     }
 
-    /// All of them, one after the other; each sees the same stored entity.
+    /// Combines strategies. Each gets the stored entity and the result of the one before.
     public init(_ strategies: MergeStrategy<Entity>...) {
         self.init(strategies)
     }
 
+    /// Combines strategies. Each gets the stored entity and the result of the one before.
     public init(_ strategies: [MergeStrategy<Entity>]) {
         self.init { old, new in strategies.reduce(new) { $1.merge(old, new: $0) } }
     }
 
+    /// Returns the entity to store.
     public func merge(_ existing: Entity, new: Entity) -> Entity {
         combine?(existing, new) ?? new
     }
 
     var replaces: Bool { combine == nil }
 
-    /// The new entity as it is.
+    /// Stores the new entity as it is.
     public static var replace: Self { Self() }
 
-    /// Keeps the stored value where the new one has none.
+    /// Keeps the stored value of a property if the new one is nil.
     public static func patch<Value>(_ keyPath: WritableKeyPath<Entity, Value?>) -> Self {
         Self { old, new in
             guard new[keyPath: keyPath] == nil else { return new }
@@ -50,7 +53,7 @@ public struct MergeStrategy<T>: @unchecked Sendable {
         }
     }
 
-    /// The stored elements, then the new ones.
+    /// Appends the new elements to the stored ones.
     public static func append<Element>(_ keyPath: WritableKeyPath<Entity, [Element]>) -> Self {
         Self { old, new in
             var new = new
@@ -59,7 +62,7 @@ public struct MergeStrategy<T>: @unchecked Sendable {
         }
     }
 
-    /// Appends to an optional array; no elements at all are nil.
+    /// Appends the new elements to the stored ones. If there are none at all, the result is nil.
     public static func append<Element>(_ keyPath: WritableKeyPath<Entity, [Element]?>) -> Self {
         Self { old, new in
             var new = new
@@ -69,7 +72,8 @@ public struct MergeStrategy<T>: @unchecked Sendable {
         }
     }
 
-    /// The entity with the greater value wins, the stored one if both are equal; `strategies` then fold the loser in.
+    /// Stores the entity with the greater value, or the stored one if both are equal. `strategies` then merge the other
+    /// one into it.
     public static func lastWriteWins<Value: Comparable>(
         _ strategies: MergeStrategy<Entity>..., comparedBy keyPath: KeyPath<Entity, Value>
     ) -> Self {
@@ -101,15 +105,15 @@ extension MergeStrategy where T: Comparable {
 }
 
 extension MergeStrategy {
-    /// For an optional: the new value, or the old one if there is none.
+    /// Stores the new optional, or keeps the old one if the new one is nil.
     public static func patch<Wrapped>() -> Self where T == Wrapped? {
         Self { old, new in new ?? old }
     }
 }
 
 extension MergeStrategy where T: EntityModelProtocol {
-    /// The type's own strategy for whole entities.
+    /// The type's strategy for whole entities, `defaultMergeStrategy`.
     public static var `default`: Self { Entity.defaultMergeStrategy }
-    /// The type's own strategy for incomplete entities.
+    /// The type's strategy for incomplete entities, `fragmentMergeStrategy`.
     public static var fragment: Self { Entity.fragmentMergeStrategy }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metadata that the store keeps of each entity: the time of the last save and, for types that ask for it, the time of
 // the first save and the number of changes. They are hidden columns after the declared ones, so that filters, sorts and
-// indexes treat them like any property. The Swift value never has them.
+// indexes treat them like any property. The Swift values don't contain them.
 
 public import FoundationEssentials
 
@@ -10,7 +10,7 @@ public struct Metadata: Hashable, Sendable {
     let column: String
     let isDescending: Bool
 
-    /// The time when the entity was last touched, or saved with a change. Nil for entities that were stored before the
+    /// The time when the entity was last saved with a change, or touched. Nil for entities that were stored before the
     /// store kept it.
     public static let updatedAt = Metadata(column: ColumnDescription.updatedAt.name, isDescending: false)
 
@@ -31,7 +31,7 @@ public struct Metadata: Hashable, Sendable {
 
 /// A condition on the store's metadata of entities of any type: `.updated(within: start...end)`.
 public enum MetadataPredicate: Hashable, Sendable {
-    /// The last save was in this time, its ends included.
+    /// Selects entities that were last saved in this time, its ends included.
     case updated(within: ClosedRange<Date>)
 
     /// The condition on entities of one type.
@@ -76,14 +76,18 @@ extension EntityModelProtocol {
         try Self.updatedAt(id: id, in: context)
     }
 
+    /// Returns the time when the stored entity with this id was last saved. Returns nil if none is stored, or if it was
+    /// last saved before the store kept the time.
     public static func updatedAt(id: ID, in context: Context) throws -> Date? {
         try context.session.run { try $0.updatedAt(id.columnValue, Self.self) }
     }
 
     /// Returns the time when the entity with this one's id was first stored. Returns nil if none is stored, or if it
-    /// was stored before its type kept the time.
+    /// was stored before its type kept the time. Throws `.invalid` if the type doesn't keep it.
     public func createdAt(in context: Context) throws -> Date? { try Self.createdAt(id: id, in: context) }
 
+    /// Returns the time when the entity with this id was first stored. Returns nil if none is stored, or if it was
+    /// stored before its type kept the time. Throws `.invalid` if the type doesn't keep it.
     public static func createdAt(id: ID, in context: Context) throws -> Date? {
         try context.session.run { session in
             try session.metadata(.createdAt, id.columnValue, Self.self) { row, column in
@@ -92,10 +96,12 @@ extension EntityModelProtocol {
         }.flatMap(\.self)
     }
 
-    /// Returns how often the stored entity with this one's id was changed, its first save included, or nil if none is
-    /// stored.
+    /// Returns the number of times that the stored entity with this one's id was changed, its first save included, or
+    /// nil if none is stored. Throws `.invalid` if the type doesn't keep it.
     public func version(in context: Context) throws -> Int? { try Self.version(id: id, in: context) }
 
+    /// Returns the number of times that the stored entity with this id was changed, its first save included, or nil if
+    /// none is stored. Throws `.invalid` if the type doesn't keep it.
     public static func version(id: ID, in context: Context) throws -> Int? {
         try context.session.run { session in
             try session.metadata(.version, id.columnValue, Self.self) { row, column in
@@ -104,23 +110,26 @@ extension EntityModelProtocol {
         }
     }
 
-    /// Returns the latest time at which this entity or one in its relations was saved. Only relations of this value
-    /// that have been loaded count, as entities or as ids, one element of `nested` a level.
+    /// Returns the latest time at which this entity or one in its relations was saved. Only relations that are loaded
+    /// in this value count, as entities or as ids. Each element of `nested` stands for one level of relations.
     public func updatedAt(in context: Context, withNested nested: Nested...) throws -> Date? {
         try updatedAt(in: context, levels: nested.count)
     }
 
+    /// Returns the latest time at which this entity or one in its loaded relations was saved. Each element of `nested`
+    /// stands for one level of relations.
     public func updatedAt(in context: Context, withNested nested: [Nested]) throws -> Date? {
         try updatedAt(in: context, levels: nested.count)
     }
 
-    /// Returns the latest time at which this entity was saved. If `nested` is true, the entities in its relations, in
-    /// theirs, and so on count too, as far as this value has them.
+    /// Returns the latest time at which this entity was saved. If `nested` is true, the entities in its loaded
+    /// relations count too, on all levels.
     public func updatedAt(in context: Context, withNested nested: Bool) throws -> Date? {
         try updatedAt(in: context, levels: nested ? .max : 0)
     }
 
-    /// Returns the time of the last save of any stored entity of the type, or nil if none is stored.
+    /// Returns the time of the last save of any stored entity of the type, or nil if none is stored. Reads all
+    /// entities, unless an index over `.updatedAt` gives the order.
     public static func lastUpdatedAt(in context: Context) throws -> Date? {
         try QueryList<Self>().sorted(by: .updatedAt.desc).limit(1).ids(in: context).first
             .flatMap { try updatedAt(id: $0, in: context) }
@@ -176,8 +185,7 @@ extension EntityShape {
 }
 
 extension SortTerm {
-    /// Makes a sort by metadata that the store keeps. A query with such a sort fails at its first entity if the type
-    /// doesn't keep it.
+    /// Makes a sort by metadata. If the type doesn't keep it, a query with this sort throws at its first entity.
     init<Entity: EntityModelProtocol>(_ metadata: Metadata, of _: Entity.Type) {
         do {
             self = .column(try Entity.entityShape.column(of: metadata), descending: metadata.isDescending)
@@ -211,7 +219,7 @@ extension Predicate {
     public static func version(in range: ClosedRange<Int>) -> Self {
         let isAny = range.lowerBound <= 0
         let counted = metadata(.version, .int(Int64(range.lowerBound)), .int(Int64(range.upperBound)))
-        // Entities that were stored before their type kept it have been changed 0 times.
+        // Entities that were stored before their type kept the version count as version 0.
         guard isAny, range.upperBound >= 0, let column = try? Entity.entityShape.column(of: .version) else {
             return counted
         }

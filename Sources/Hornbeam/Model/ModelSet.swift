@@ -42,7 +42,7 @@ package struct ModelSet: Sendable {
     }
 
     package func contains(_ model: any EntityModelProtocol.Type) -> Bool {
-        // Few types are looked through in less time than the hash of a name takes.
+        // Comparing with a few types takes less time than the hash of a name.
         if identities.count <= 32 { return identities.contains(ObjectIdentifier(model)) }
         guard let known = types[model.entityName] else { return false }
         return known == model
@@ -50,10 +50,10 @@ package struct ModelSet: Sendable {
 
     func contains(_ model: ObjectIdentifier) -> Bool { identities.contains(model) }
 
-    /// The type of a name.
+    /// Returns the type with a name.
     package func model(_ name: String) -> (any EntityModelProtocol.Type)? { types[name] }
 
-    /// A row as its model writes it after reading it: with defaults where the row has nothing.
+    /// Returns a row as its model writes it after reading it, with defaults where the row has no value.
     func rewritten(_ type: EntityType, _ row: RowReader) throws -> [UInt8] {
         guard let model = types[type.name] else {
             throw HornbeamError(

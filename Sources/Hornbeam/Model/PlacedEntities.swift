@@ -2,7 +2,7 @@
 // Entities of many rows whose wanted order isn't the stored order.
 
 extension TypedTransaction {
-    /// The stored entities of `rows`, in that order, read in one pass through all rows.
+    /// Returns the stored entities of `rows` in that order. Reads them in one pass through all rows.
     /// - Parameter rows: row ids without duplicates.
     func entities<Entity: EntityModelProtocol>(placed rows: [RowID], _ store: EntityStore) throws -> [Entity] {
         try Entity._placedEntities(rows.count) { read in
@@ -10,7 +10,7 @@ extension TypedTransaction {
         }
     }
 
-    /// The stored entities of `rows`, in that order.
+    /// Returns the stored entities of `rows` in that order.
     /// - Parameter rows: row ids without duplicates.
     package func entities<Entity: EntityModelProtocol>(atDistinct rows: [RowID]) throws -> [Entity] {
         let store = try store(Entity.self)

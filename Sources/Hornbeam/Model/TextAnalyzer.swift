@@ -3,9 +3,9 @@
 
 package import HornbeamText
 
-/// The rules by which a full-text index makes words of texts. If the declaration has another analyzer, or another
-/// version of it, of the Unicode data or of the stemmer behind it, the index is built anew when the database is opened.
-/// Words of two analyzers are never mixed.
+/// The rules by which a full-text index makes words of texts. If the analyzer in the declaration changes, or its
+/// version, the Unicode data or the stemmer does, opening the database builds the index anew. So an index never mixes
+/// words of two analyzers.
 public struct TextAnalyzer: Sendable {
     package let analyzer: Analyzer
 
@@ -18,32 +18,35 @@ public struct TextAnalyzer: Sendable {
         case portuguese, romanian, russian, serbian, spanish, swedish, tamil, turkish, yiddish
     }
 
-    /// Lower case by Unicode's full mapping. A word is a run of letters and numbers. Everything else separates words,
-    /// including combining accents and the vowel signs of Hindi. Texts that are equal to Unicode may be different
-    /// words. This is the fastest for texts of ASCII, and the default of earlier versions.
+    /// Makes a word of each run of letters and numbers, in lower case by Unicode's full mapping. Everything else
+    /// separates words, including combining accents and the vowel signs of Hindi. Texts that are canonically equivalent
+    /// may be different words. This analyzer is the fastest for ASCII texts, and was the default of earlier versions.
     public static let words = TextAnalyzer(analyzer: .words)
 
-    /// Words as readers of most scripts see them (Unicode's annex 29): `can't`, `3.14` and `example.com` are one word
-    /// each. Case, width and accents don't count: Ørsted is found by orsted, and the other way round. Scripts that
-    /// write without spaces, and Hangul, are cut into overlapping pairs of letters, so that what is written in Chinese,
-    /// Japanese, Korean, Thai, Lao, Khmer or Burmese is found by any two letters of it that stand together.
+    /// Makes words as readers of most scripts see them (Unicode's annex 29): `can't`, `3.14` and `example.com` are one
+    /// word each. Case, width and accents don't count: Ørsted is found by orsted, and the other way round. Scripts that
+    /// write without spaces, and Hangul, are cut into overlapping pairs of letters. So a text in Chinese, Japanese,
+    /// Korean, Thai, Lao, Khmer or Burmese is found by any two adjacent letters.
     public static let unicode = unicode()
 
-    /// `unicode` with stems, so that *running* finds *runs*, or with accents that count. The default is
-    /// `.unicode(keepsAccents: true)`: words without case, where texts that are equal to Unicode are equal.
+    /// Makes words like `unicode`, with stems, so that *running* finds *runs*, or with accents that count. The default
+    /// of indexes is `.unicode(keepsAccents: true)`: it ignores case, and canonically equivalent texts are equal.
     public static func unicode(stemming: Language? = nil, keepsAccents: Bool = false) -> TextAnalyzer {
         let language = stemming.flatMap { StemmingLanguage(rawValue: $0.rawValue) }
         return TextAnalyzer(analyzer: Analyzer(.unicode(keepsAccents: keepsAccents, stemming: language)))
     }
 
-    /// Every three characters that stand together, spaces included, without case and accents: finds parts of words.
+    /// Makes a token of every three adjacent characters, spaces included, without case and accents. Finds parts of
+    /// words.
     public static let trigrams = trigrams()
 
+    /// Makes a token of every three adjacent characters, without case, and without accents unless `keepsAccents` is
+    /// true.
     public static func trigrams(keepsAccents: Bool = false) -> TextAnalyzer {
         TextAnalyzer(analyzer: Analyzer(.trigrams(keepsAccents: keepsAccents)))
     }
 
-    /// The program's own rules. Each index keeps the version it was declared with, even if a program has several.
+    /// Uses the program's own rules. Each index keeps the version it was declared with, even if a program has several.
     public static func custom(_ tokenizer: any TextTokenizer) -> TextAnalyzer {
         let custom = CustomTokenizer(
             name: tokenizer.name, version: tokenizer.version, locate: { tokenizer.forEachToken(in: $0, locating: $1) },
@@ -72,17 +75,16 @@ extension TextAnalyzer: CustomStringConvertible {
 
 /// A program's own rules for words. They must always give the same tokens for the same text.
 public protocol TextTokenizer: Sendable {
-    /// The name that is stored with the index, by which another process that opens the file knows the rules. It must
-    /// differ from any other name: use the reverse domain of the program, for example. It has 200 bytes of UTF-8 at
-    /// most. A longer one throws `.invalid` when a database is opened with it.
+    /// The name of the rules. It is stored with the index, so that another process that opens the file finds the rules.
+    /// It must differ from any other name: use the reverse domain of the program, for example. Its limit is 200 bytes
+    /// of UTF-8: opening a database with a longer one throws `.invalid`.
     var name: String { get }
-    /// The version of the rules. Another version has the indexes of these rules built anew: raise it when the rules
-    /// change.
+    /// The version of the rules. Raise it when the rules change: opening the database then builds their indexes anew.
     var version: Int { get }
     /// Calls `emit` with each token of the text, in order. Empty tokens are left out.
     func forEachToken(in text: String, _ emit: (_ token: String) -> Void)
     /// Calls `emit` with each token and the part of the text that it was made of, for highlights and snippets. By
-    /// default the part is nil, and tokens are looked for in the text: as they are, then without regard to case.
+    /// default the part is nil. Tokens are then searched for in the text: as they are, then ignoring case.
     func forEachToken(in text: String, locating emit: (_ token: String, _ place: Range<String.Index>?) -> Void)
 }
 

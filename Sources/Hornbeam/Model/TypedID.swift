@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ids with their entity types, so that the compiler distinguishes them.
 
-/// An id of one entity type: `let id: TypedID<Book, Int>`. A book's id is then not an author's, though both are
-/// numbers: a query of authors, a relation to an author or a comparison with its id doesn't accept it.
+/// An id of one entity type: `let id: TypedID<Book, Int>`. Although both are numbers, a query of authors, a relation to
+/// an author or a comparison with an author's id doesn't accept a book's id.
 ///
 /// It is stored, ordered and coded as the value in it, so a type whose ids were plain values opens the same file.
-/// Literals can be written for it: `Book(id: 7)`, `Book.query("b-1")`.
+/// Literals convert to it: `Book(id: 7)`, `Book.query("b-1")`.
 public struct TypedID<Entity, RawValue: Hashable & Sendable>: RawRepresentable, Hashable, Sendable {
     public let rawValue: RawValue
 

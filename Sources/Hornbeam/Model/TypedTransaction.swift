@@ -8,21 +8,21 @@ import Synchronization
 
 /// One open transaction. Belongs to one thread at a time, which `Context` ensures.
 package final class TypedTransaction {
-    // Without checks of exclusive access: one thread, and these are looked at for every entity that is asked for or
-    // saved.
+    // Without checks of exclusive access: one thread uses these, for every entity that is read or saved.
     @exclusivity(unchecked) private var current: StoreTransaction?
     private var failure: HornbeamError?
     /// Types that may be used, by name.
     @exclusivity(unchecked) private var models: ModelSet
-    /// The store of a `Context()` without a database; such a session registers types when they are used.
+    /// The store of a `Context()`, nil with a database. A session with its own store registers types when they are
+    /// used.
     private let ownStore: TreeStore?
-    /// A store that was asked for.
+    /// A store that was looked up.
     private typealias KnownStore = (type: ObjectIdentifier, generation: Int, store: EntityStore)
-    /// The last two of them: mostly the next one is among these, also where entities are saved with links to others.
+    /// The last two of them. The next one is usually among these, even when entities are saved with links to others.
     @exclusivity(unchecked) private var last: KnownStore?
     @exclusivity(unchecked) private var beforeLast: KnownStore?
-    /// The thread that may use it: that of the closure which has its context. 0 means any thread, one at a time: the
-    /// session of a `Context()` sets the thread that is using it now. Atomic, because other threads read it.
+    /// The thread that may use it: the thread of the closure that got its context. 0 means any thread, one at a time:
+    /// the session of a `Context()` sets the thread that is using it now. Atomic, because other threads read it.
     var owner: UInt {
         get { ownerNumber.load(ordering: .relaxed) }
         set { ownerNumber.store(newValue, ordering: .relaxed) }
@@ -65,17 +65,17 @@ package final class TypedTransaction {
         forgetStores()
     }
 
-    /// Ends a read so that `resume` can begin it again with the stores it has made; false if it can't. The session must
-    /// have no other users.
+    /// Ends a read so that `resume` can begin it again with the stores it has made. Returns false if that is
+    /// impossible. The session must have no other users.
     func suspend() -> Bool {
         guard isKnownUniquelyReferenced(&current), let current, current.canBeginAgain else { return false }
         return current.transaction.suspend()
     }
 
-    /// Begins a read anew, of the newest state.
+    /// Begins a suspended read again, of the newest state.
     func resume() throws(StorageError) { try current?.resume() }
 
-    /// The read can no longer be ended early from outside.
+    /// From now on the read can't be ended early from outside.
     func forgetInterruption() { current?.transaction.interruption = nil }
 
     /// Throws if a part of what was read may be zeros instead of an unreadable page.
@@ -96,7 +96,7 @@ package final class TypedTransaction {
     /// The transaction without Swift types.
     package var core: StoreTransaction {
         get throws(HornbeamError) {
-            // First: another thread must not even look whether the transaction has ended.
+            // Checked first: another thread must not even read whether the transaction has ended.
             if owner != 0, owner != ThreadNumber.current { throw foreignUse }
             if let current { return current }
             throw failure
@@ -123,7 +123,8 @@ package final class TypedTransaction {
                 + "values to other tasks, or have them begin a read of their own")
     }
 
-    /// Takes a session of its own for the calling thread. False if that has it already; throws if another one has.
+    /// Claims the session of a `Context()` for the calling thread. Returns false if the thread has it already. Throws
+    /// if another one has it.
     @inline(never)
     private func claim() throws(HornbeamError) -> Bool {
         let thread = ThreadNumber.current
@@ -132,11 +133,11 @@ package final class TypedTransaction {
         return isFree
     }
 
-    /// The next thread sees all that this one did.
+    /// Releases the session. The next thread sees all changes of this one.
     private func release() { ownerNumber.store(0, ordering: .releasing) }
 
-    /// Runs `body` and converts the engine's errors to the typed API's; others are passed on. Inlined, because generic
-    /// callers would look up the type of the result: 300 instructions.
+    /// Runs `body` and converts the engine's errors to the typed API's. Other errors are passed on. Inlined, because
+    /// generic callers would look up the type of the result, which takes 300 instructions.
     @inline(__always)
     package func run<Result>(_ body: (TypedTransaction) throws -> Result) throws -> Result {
         let isClaimed = ownStore == nil ? false : try claim()
@@ -148,7 +149,7 @@ package final class TypedTransaction {
         }
     }
 
-    /// Runs a body that changes an entity: in a read the error names it.
+    /// Runs a body that changes an entity. In a read it throws an error that names the entity.
     @inline(__always)
     package func change<Result>(
         _ what: String, of entity: @autoclosure () -> String, _ body: (TypedTransaction) throws -> Result
@@ -179,7 +180,7 @@ package final class TypedTransaction {
         guard try isWritable else { throw readOnly(what()) }
     }
 
-    /// A save that is refused; if something of it has been stored already, the write fails with it.
+    /// Returns the error of a save that is refused. If something of it has been stored already, the whole write fails.
     @inline(never)
     func refused(_ message: String, failsWrite: Bool) -> HornbeamError {
         let error = StorageError.invalid(message)
@@ -195,7 +196,7 @@ package final class TypedTransaction {
         do {
             return try core.nested(body)
         } catch {
-            // A type that was taken in meanwhile is unknown again.
+            // A type that was registered meanwhile is unknown again.
             forgetStores()
             models = former
             throw error
@@ -208,7 +209,7 @@ package final class TypedTransaction {
     /// types when they are used.
     var mayHaveUniqueKeys: Bool { ownStore != nil || models.hasResolvers }
 
-    /// The store of an entity type. `.unregisteredEntity` if the database wasn't opened with it.
+    /// Returns the store of an entity type. Throws `.unregisteredEntity` if the database wasn't opened with it.
     package func store<Entity: EntityModelProtocol>(_: Entity.Type) throws -> EntityStore {
         let core = try core
         if let last, last.type == ObjectIdentifier(Entity.self), last.generation == core.generation {
@@ -241,7 +242,8 @@ package final class TypedTransaction {
         try store(Entity.self).type.relation(relation.description.name)
     }
 
-    /// The side of a relation by its number. Without a `DeclaredRelation`, which generic code looks the type up for.
+    /// Returns the side of a relation by its number. Without a `DeclaredRelation`, because generic code would look up
+    /// its type.
     func side<Entity: EntityModelProtocol>(_ number: Int, of _: Entity.Type) throws -> EdgeSide {
         try store(Entity.self).side(number) { Entity.entityShape.description.relations[number].name }
     }
@@ -255,7 +257,8 @@ package final class TypedTransaction {
         try id(of: row, in: try store(Entity.self), Entity.self)
     }
 
-    /// The id of a row in a type's store. Inlined: a caller that reads many ids looks up the layout of ids once.
+    /// Returns the id of a row in a type's store. Inlined, so that a caller that reads many ids looks up the layout of
+    /// ids once.
     @inline(__always)
     func id<Entity: EntityModelProtocol>(
         of row: RowID, in store: EntityStore, _: Entity.Type
@@ -275,7 +278,7 @@ package final class TypedTransaction {
         return try Entity(row: reader)
     }
 
-    /// The stored ones of `rows`, in their order.
+    /// Returns the stored entities of `rows`, in their order.
     /// - Parameter stored: gets their rows, if it isn't nil.
     package func entities<Entity: EntityModelProtocol>(at rows: [RowID], stored: inout [RowID]?) throws -> [Entity] {
         let store = try store(Entity.self)
@@ -289,7 +292,7 @@ package final class TypedTransaction {
         }
     }
 
-    /// The entities of several lists of rows.
+    /// Returns the entities of several lists of rows.
     func entities<Entity: EntityModelProtocol>(of lists: LinkLists, stored: inout [RowID]?) throws -> [[Entity]] {
         let store = try store(Entity.self)
         let rows = lists.targets
@@ -317,7 +320,7 @@ package final class TypedTransaction {
         return try writer.finish(of: "\(Entity.entityName) \(entity.id)")
     }
 
-    /// Stores the entity and its index entries. Refused saves leave nothing behind.
+    /// Stores the entity and its index entries. If the save is refused, nothing is changed.
     /// - Parameter isLinked: whether the links of the value are made next.
     func save<Entity: EntityModelProtocol>(
         _ entity: Entity, time: SavedTime = .stamped, isLinked: Bool = true
@@ -328,7 +331,8 @@ package final class TypedTransaction {
         return row
     }
 
-    /// Saves an entity, unless another one holds one of its unique keys: then it changes nothing and returns nil.
+    /// Saves an entity and returns its row. Returns nil, with nothing changed, if another entity holds one of its
+    /// unique keys.
     func saveUnlessHeld<Entity: EntityModelProtocol>(_ entity: Entity) throws -> RowID? {
         let store = try store(Entity.self)
         let (bytes, row) = try row(of: entity, in: store)
@@ -358,7 +362,7 @@ package final class TypedTransaction {
         }
     }
 
-    /// Removes the entity and its index entries, and leaves its links.
+    /// Removes entities and their index entries. Their links stay.
     func remove<Entity: EntityModelProtocol>(_ ids: [Entity.ID], _: Entity.Type) throws {
         let store = try store(Entity.self)
         for id in ids {
@@ -368,7 +372,7 @@ package final class TypedTransaction {
 
     // MARK: - Links
 
-    /// The distinct rows among `ids` that a relation leads to.
+    /// Returns the distinct rows among `ids` that a relation leads to.
     func linked<Entity, Target: EntityModelProtocol>(
         _ ids: [Target.ID], _: Target.Type, of row: RowID, _ relation: DeclaredRelation<Entity>
     ) throws -> [RowID] {
@@ -384,7 +388,7 @@ package final class TypedTransaction {
         return found
     }
 
-    /// The ids of rows, of entities that aren't stored too.
+    /// Returns the ids of rows, including those of entities that aren't stored.
     package func ids<ID: IndexKey>(of rows: [RowID], _ store: EntityStore) throws -> [ID] {
         // A loop: generic code calls `map` through tables of functions.
         var ids: [ID] = []
@@ -400,10 +404,10 @@ package final class TypedTransaction {
         return ids
     }
 
-    /// Row ids for ids that are linked, stored or not.
+    /// Returns row ids for ids that are linked. Their entities need not be stored.
     func rowsToLink<Target: EntityModelProtocol>(_ ids: [Target.ID], _: Target.Type) throws -> [RowID] {
         let store = try store(Target.self)
-        // Nearly always one: to grow a list for it takes three times as long.
+        // There is nearly always one, and growing a list for it takes three times as long.
         if ids.count == 1 { return [try store.ensureRowID(of: ids[0].columnValue)] }
         var rows: [RowID] = []
         rows.reserveCapacity(ids.count)
@@ -411,7 +415,7 @@ package final class TypedTransaction {
         return rows
     }
 
-    /// The rows of ids that are given as values.
+    /// Returns the rows of ids that are given as values.
     func rowsToLink<Target: EntityModelProtocol>(_ ids: [Value], _: Target.Type) throws -> [RowID] {
         let store = try store(Target.self)
         var rows: [RowID] = []
@@ -419,7 +423,7 @@ package final class TypedTransaction {
         return rows
     }
 
-    /// The row of an entity that is stored; nil if none is.
+    /// Returns the row of a stored entity, or nil if none is stored.
     package func storedRow<Entity: EntityModelProtocol>(of id: Value, _: Entity.Type) throws -> RowID? {
         let store = try store(Entity.self)
         return try store.rowID(ofAny: id).flatMap { try store.isSaved($0) ? $0 : nil }
@@ -427,7 +431,7 @@ package final class TypedTransaction {
 
     // MARK: - Queries
 
-    /// The entities of a query that isn't one for a `PointLookup`, read while it runs.
+    /// Returns the entities of a query that no `PointLookup` answers. They are read while it runs.
     /// - Parameter rows: gets their rows, if it isn't nil.
     func entities<Entity: EntityModelProtocol>(
         _ query: consuming EntityQuery, rows: inout [RowID]?
@@ -453,7 +457,7 @@ package final class TypedTransaction {
         }
     }
 
-    /// - Parameter asOne: whether rows that are equal in the needed columns may come as one.
+    /// - Parameter asOne: whether rows that are equal in the needed columns may be returned as one.
     func plan<Entity: EntityModelProtocol>(
         _ query: EntityQuery, of _: Entity.Type, asOne: Bool = false
     ) throws -> Plan {

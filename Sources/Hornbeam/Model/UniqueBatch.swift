@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks the unique keys of entities that are saved together: a list, or a value with its nested entities. Their final
-// keys count, so two of them may exchange keys. If an entity holds a key that another one gets, and is itself to be
-// saved with another key, it releases its key when the other one's turn comes.
+// keys count, so two of them may exchange keys. If an entity holds a key that another one gets, and the save gives it
+// another key, it releases its key when the other one's turn comes.
 
 import HornbeamPages
 
-/// The entities of one save whose unique keys are looked at together.
+/// The entities of one save whose unique keys are checked together.
 final class UniqueBatch {
     /// The entities of one type.
     private struct Members {
         /// Names of the indexes that refuse a second entity with the same key.
         let refusing: Set<String>
-        /// In the order of the save; of an entity that is saved several times the last row.
+        /// Ids in the order of the save. If an entity is saved several times, `rows` has its last row.
         var ids: [Value] = []
         var rows: [Value: [UInt8]] = [:]
-        /// Entities whose rows are final. Others are refused, if at all, when their turn comes.
+        /// Entities whose rows are final. Others may be refused only when their turn comes.
         var final: Set<Value> = []
     }
 
@@ -52,8 +52,8 @@ final class UniqueBatch {
         members[name] = list
     }
 
-    /// Throws `.uniqueViolation` if two of the members want the same key of an index that refuses this, or one wants
-    /// the key of an entity that stays as it is. Members that a hook may still change are not checked.
+    /// Throws `.uniqueViolation` if two of the members want one key of an index that refuses this, or one wants the key
+    /// of an entity that keeps it. Members that a hook may still change are not checked.
     /// - Returns: whether a member wants a key that another one still has.
     func check(_ core: StoreTransaction) throws -> Bool {
         var changesHands = false
@@ -93,7 +93,7 @@ final class UniqueBatch {
         }
     }
 
-    /// Whether the row is to be saved with another key than the one it has.
+    /// Whether the save gives the row another key than the one it has.
     private func givesUp(
         _ index: IndexDescription, _ rowID: RowID, _ list: Members, _ store: EntityStore
     ) throws -> Bool {
@@ -104,7 +104,7 @@ final class UniqueBatch {
         return try planned.withBytes { try index.fullKey(of: try RowReader($0, of: store.type)).key } != held
     }
 
-    /// Makes a holder release its key, if it is to be saved with another one.
+    /// Makes a holder release its key, if the save gives it another one.
     func release(_ index: IndexDescription, _ rowID: RowID, _ store: EntityStore) throws {
         guard let list = members[store.type.name], try givesUp(index, rowID, list, store) else { return }
         try store.yield(index, rowID)

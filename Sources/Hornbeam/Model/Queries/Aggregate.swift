@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Aggregates: one value of many entities. A nil property doesn't count, as in SQL. Sums of integers and of
-// floating-point numbers are exact until they are rounded once, and so don't depend on the order in which entities
-// come.
+// floating-point numbers are exact and rounded once at the end, so they don't depend on the order of the entities.
 //
-// Statements and secondary indexes have aggregates of their own, over values whose types they learn at run time. The
-// aggregates in this file give the property's own type, take values that only Swift code computes, and, for live
-// queries, can remove a row again.
+// Statements and secondary indexes have aggregates of their own, for values whose types are known only at run time. The
+// aggregates in this file return the property's own type, accept computed properties, and can remove a row again for
+// live queries.
 
 import FoundationEssentials
 
@@ -13,17 +12,17 @@ import FoundationEssentials
 public struct Aggregate<Entity: EntityModelProtocol, Result: Sendable>: Sendable {
     /// Makes the accumulator for one result.
     let accumulator: @Sendable () -> any Accumulator<Entity, Result>
-    /// Whether the number of rows is all that it needs.
+    /// Whether it needs only the number of rows.
     let isCount: Bool
     /// The parts of a row that it reads, nil if it reads whole entities.
     let needs: RowNeeds?
     /// Whether rows with equal values count as one.
     let isOfDistinct: Bool
-    /// Whether the result is the same in any order of the rows.
+    /// Whether the order of the rows doesn't matter for the result.
     let isOrderFree: Bool
-    /// Whether it depends on the targets of relations. Changed rows alone don't show changes of these.
+    /// Whether it depends on the targets of relations, whose changes aren't seen in changed rows.
     let readsLinks: Bool
-    /// Whether sum and number of the property's values are all that it needs.
+    /// Whether it needs only the sum and the number of the property's values.
     var isOfSum = false
 
     init<Property>(
@@ -49,7 +48,7 @@ public struct Aggregate<Entity: EntityModelProtocol, Result: Sendable>: Sendable
     }
 }
 
-/// Gathers one aggregate of one group.
+/// Computes one aggregate of one group.
 protocol Accumulator<Entity, Result>: AnyObject {
     associatedtype Entity: EntityModelProtocol
     associatedtype Result
@@ -58,20 +57,20 @@ protocol Accumulator<Entity, Result>: AnyObject {
     func add(_ row: inout AggregatedRow<Entity>, times: Int) throws
     /// Adds several rows, if only their number counts.
     func add(rows: Int)
-    /// Takes out a row that was added. Returns false if the rows that are left must be added anew.
+    /// Removes a row that was added. Returns false if all remaining rows must be added anew.
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool
-    /// Whether there is a result without adding all rows anew, because later rows have replaced the removed ones. Asked
-    /// after all changes of a commit were removed and added.
+    /// Whether it knows the result without reading other rows. Asked after all changes of a commit were removed and
+    /// added.
     var isKnown: Bool { get }
-    /// The order whose first row it must see if its result isn't known, nil if it must see all rows.
+    /// The order whose first row it must read if its result isn't known, or nil if it must read all rows.
     var missing: SortTerm? { get }
-    /// Takes that row, nil if there is none.
+    /// Gets that row, or nil if there is none.
     func regain(_ row: inout AggregatedRow<Entity>?) throws
     func result() throws -> Result
 }
 
 extension Accumulator {
-    // Adding one row is enough for an aggregate that counts equal values as one.
+    // An aggregate that counts equal values as one needs only one of the rows.
     func add(_ row: inout AggregatedRow<Entity>, times: Int) throws { try add(&row) }
     func add(rows: Int) {}
     func remove(_: inout AggregatedRow<Entity>) throws -> Bool { false }
@@ -80,11 +79,11 @@ extension Accumulator {
     func regain(_: inout AggregatedRow<Entity>?) {}
 }
 
-/// A row that several aggregates read. The entity is decoded once at most, and only if one of them asks for it.
+/// A row that several aggregates read. The entity is decoded at most once, and only if an aggregate needs it.
 struct AggregatedRow<Entity: EntityModelProtocol> {
     let row: RowReader
     /// The transaction that reads the row. Nil for a former version of a row, whose links aren't known. Unowned, so
-    /// that copying a row counts no references.
+    /// that copies of the row need no reference counting.
     private unowned(unsafe) let session: TypedTransaction?
     private var decoded: Entity?
 
@@ -114,7 +113,8 @@ struct AggregatedRow<Entity: EntityModelProtocol> {
     }
 }
 
-/// The way to read a property's value from a row: from its column if the stored form is the value's own.
+/// Reads a property's value from a row: from its column if the column's type is that of the property, otherwise from
+/// the decoded entity.
 struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Sendable {
     /// The column, nil if the property is not a column.
     let column: Int?
@@ -148,10 +148,10 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
         }
     }
 
-    /// The needs of an aggregate whose result depends on how texts are written.
+    /// The needs of an aggregate whose result depends on the exact spelling of texts.
     var textNeeds: RowNeeds? { column.map { RowNeeds(columns: [$0], wantsExactText: true) } }
 
-    /// The needs of a reader that shows the property, with texts as they were written.
+    /// The needs of a reader that returns the property's values, with the exact spelling of texts.
     var exactNeeds: RowNeeds? {
         guard let column else { return nil }
         return Entity.entityShape.description.columns[column].type.isText ? textNeeds : needs
@@ -192,10 +192,10 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
 // MARK: - Counting
 
 extension Aggregate where Result == Int {
-    /// The number of entities.
+    /// Counts the entities.
     public static var count: Self { Self(isCount: true, RowNeeds()) { CountAccumulator() } }
 
-    /// The number of different values of the property. Nil doesn't count.
+    /// Counts the different values of the property. Nil doesn't count.
     public static func countDistinct<Property: Hashable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>
     ) -> Self {
@@ -223,8 +223,8 @@ private final class CountAccumulator<Entity: EntityModelProtocol>: Accumulator {
     func result() -> Int { count }
 }
 
-/// An optional whose type is known only through a generic parameter. Generic code, and callers that ask for optionals,
-/// use it to reach the overloads for properties that aren't optional.
+/// An optional whose type is known only at run time. Generic code reaches the overloads for properties that aren't
+/// optional even with optionals.
 protocol OptionalValue {
     var isNil: Bool { get }
 }
@@ -236,7 +236,7 @@ extension Optional: OptionalValue {
     }
 }
 
-/// Each value once. NaN isn't equal to itself, and is in it once too, as in an index.
+/// A set of values. NaN isn't equal to itself, but counts as one value, as in an index.
 private struct DistinctValues<Value: Hashable> {
     private var values: Set<Value> = []
     private var hasUnequal = false
@@ -282,7 +282,7 @@ private final class DistinctOptionalCount<Entity: EntityModelProtocol, Property:
 // MARK: - Values in order
 
 extension Aggregate {
-    /// The least value, nil if there is none. NaN counts as greater than every number.
+    /// Finds the least value, nil if there is none. NaN counts as greater than every number.
     public static func min<Property: Comparable & Sendable>(_ keyPath: KeyPath<Entity, Property>) -> Self
     where Result == Property? {
         let property = AggregatedProperty(keyPath)
@@ -302,7 +302,7 @@ extension Aggregate {
         }
     }
 
-    /// The greatest value, nil if there is none. NaN counts as greater than every number.
+    /// Finds the greatest value, nil if there is none. NaN counts as greater than every number.
     public static func max<Property: Comparable & Sendable>(_ keyPath: KeyPath<Entity, Property>) -> Self
     where Result == Property? {
         let property = AggregatedProperty(keyPath)
@@ -322,7 +322,7 @@ extension Aggregate {
         }
     }
 
-    /// The texts one after the other, in the order of the query, "" if there are none.
+    /// Joins the texts in the order of the query, "" if there are none. Nil is left out.
     public static func groupConcat(
         _ keyPath: KeyPath<Entity, String>, separator: String = ","
     ) -> Self where Result == String {
@@ -341,11 +341,10 @@ extension Aggregate {
 private final class Extreme<Entity: EntityModelProtocol, Property: Comparable & Sendable>: Accumulator {
     private let read: @Sendable (inout AggregatedRow<Entity>) throws -> Property?
     private let isBetter: (Property, Property) -> Bool
-    /// An order in which the best row comes first after the rows without a value, nil if all rows must be read.
+    /// An order in which the best row comes first after the rows without a value, or nil if all rows must be read.
     private let order: SortTerm?
     private var best: Property?
-    /// The former best value, if its row was taken out. All remaining rows are as good at most, and the best isn't
-    /// known.
+    /// The former best value, if its row was removed. No remaining value is better, but the best one isn't known.
     private var bound: Property?
 
     init(
@@ -369,7 +368,7 @@ private final class Extreme<Entity: EntityModelProtocol, Property: Comparable & 
     func add(_ row: inout AggregatedRow<Entity>) throws {
         guard let value = try read(&row) else { return }
         if let bound {
-            // An edit takes out one value and adds another. If the new one is no worse, it is the best again.
+            // An edit removes one value and adds another. If the new one is no worse, it is the best.
             if isBetter(bound, value) { return }
             self.bound = nil
         }
@@ -412,8 +411,8 @@ private final class Joined<Entity: EntityModelProtocol>: Accumulator {
 // MARK: - Sums and means
 
 extension Aggregate where Result: SummableNumber {
-    /// The sum, 0 if there is nothing to add. It is exact, or rounded once where the property's type can't hold it. A
-    /// sum of integers that doesn't fit the type, or one of decimals beyond 3.4 · 10^165, throws `.invalid`.
+    /// Adds the values, 0 if there are none. The sum is exact, or rounded once if the property's type can't hold it.
+    /// Throws `.invalid` if a sum of integers doesn't fit the type, or a sum of decimals exceeds 3.4 · 10^165.
     public static func sum(_ keyPath: KeyPath<Entity, Result>) -> Self {
         let property = AggregatedProperty(keyPath)
         return Self(property, isOfSum: true) { Sum(property.read) }
@@ -426,7 +425,7 @@ extension Aggregate where Result: SummableNumber {
 }
 
 extension Aggregate {
-    /// The mean, nil if there are no values. A `Double`, or a `Decimal` for decimals.
+    /// Computes the mean, nil if there are no values. It is a `Double`, or a `Decimal` for decimals.
     public static func average<Property: SummableNumber>(_ keyPath: KeyPath<Entity, Property>) -> Self
     where Result == Property.Average? {
         let property = AggregatedProperty(keyPath)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deleting and changing all entities that a query finds. The query runs before anything is changed, so that a condition
-// on relations, which each deletion may change, is not tested on the state that earlier deletions have left.
+// Deleting and changing all entities that a query finds. The query runs before anything is changed, because each
+// deletion may change relations that the query's conditions test.
 
 extension QueryList {
-    /// Deletes the entities that the query finds, in its order, and by their delete rules those related to them. Hooks,
-    /// observers and `Deleted` are as for single deletions. If something throws, nothing is deleted. The write can go
-    /// on either way. Needs memory for one entity at a time and eight bytes for each that was found.
+    /// Deletes the entities that the query finds, in its order, and related entities by their delete rules. Hooks,
+    /// observers and `Deleted` work as in single deletions. If something throws, nothing is deleted, and the write can
+    /// go on. Needs memory for one entity at a time and eight bytes for each that was found.
     ///
-    /// It is one deletion: a relation with the rule `deny` (`.deleteDenied`) denies nothing where it leads to an entity
-    /// that is deleted with it. If there are such relations, all entities to delete are found first, and their rows are
-    /// held in memory.
+    /// Throws `.deleteDenied` if a relation with the rule `deny` forbids it. As this is one deletion, such a relation
+    /// to an entity that is deleted too doesn't forbid it. If there are such relations, all entities to delete are
+    /// found first, and their row ids are kept in memory.
     ///
-    /// - Returns: the number of entities that the query found, each counted once. Those deleted by rules are not among
-    /// them.
+    /// - Returns: the number of entities that the query found, each counted once. Entities that rules deleted don't
+    /// count.
     @discardableResult
     public func delete(from context: inout Context) throws -> Int { try delete(from: &context, leavingNothing: false) }
 
@@ -26,17 +26,17 @@ extension QueryList {
     }
 
     /// Changes the entities that the query finds, in its order, and saves them in place of the stored ones. Hooks,
-    /// indexes and observers are as for single saves. If something throws, none is changed. The write can go on either
-    /// way. Relations are as after reading: those that aren't set stay as they are.
+    /// indexes and observers work as in single saves. If something throws, nothing is changed, and the write can go on.
+    /// The entities have no relations loaded: links change only if `change` sets them.
     ///
-    /// The result is as if each were found and saved by itself. The query runs first. After that, an entity that a
-    /// hook, a cascade or `change` deletes before its turn is left out, and one that they change is read anew. An
-    /// entity that the query wouldn't find any more is changed all the same.
+    /// The query runs first, then each entity is changed and saved in turn. An entity that a hook, a cascade or
+    /// `change` deletes before its turn is left out, and one that they change is read anew. It is changed even if the
+    /// query wouldn't find it any more.
     ///
-    /// Entities are read a thousand at a time. Those of a type with unique indexes are read all at once, because keys
-    /// may change hands: only the keys that `change` leaves in the end must be unique. For these types `change` is
-    /// called for all entities first, and a second time for one that something else changes before its turn.
-    /// `.identityChanged` if `change` gives an entity another id.
+    /// A thousand entities are read at a time. If the type has unique indexes, all are read at once, because entities
+    /// may exchange keys: only their final keys must be unique. `change` is then called for all entities first, and
+    /// again for one that something else changes before its turn. Throws `.identityChanged` if `change` gives an entity
+    /// another id.
     ///
     /// - Returns: the number of changed entities, each counted once.
     @discardableResult
@@ -75,7 +75,7 @@ extension QueryList {
         return count
     }
 
-    /// Updates entities whose unique keys may change hands: the keys of all must be known before the first is saved.
+    /// Updates entities that may exchange unique keys: the keys of all must be known before the first is saved.
     private func updateTogether(
         _ rows: [RowID], _ watch: RowWatch, _ context: inout Context, _ change: (inout Entity) throws -> Void
     ) throws -> Int {
@@ -108,7 +108,7 @@ extension QueryList {
         return count
     }
 
-    /// The changed entity of a row. It is read anew if it was written since. Returns nil if it is gone.
+    /// Returns the changed entity of a row, or nil if it is gone. Reads the row anew if it was written meanwhile.
     private func changed(
         _ entity: Entity, _ row: RowID, _ watch: RowWatch, _ session: TypedTransaction,
         _ change: (inout Entity) throws -> Void
@@ -132,7 +132,7 @@ extension QueryList {
 }
 
 extension Query {
-    /// Deletes the entity that the query finds, as its own `delete` does. Returns whether there was one.
+    /// Deletes the entity that the query finds. Returns whether there was one.
     @discardableResult
     public func delete(from context: inout Context) throws -> Bool { try list.delete(from: &context) > 0 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Returns the first entity of each group: the latest message of each room, the cheapest offer of each product. An index
-// over the groups and the order is walked from group to group (a loose scan), skipping the entries between.
+// The first entity of each group: the latest message of each room, the cheapest offer of each product. If an index is
+// over the groups and the order, the scan goes from group to group (a loose scan) and skips the entries between.
 
 import HornbeamKeys
 import HornbeamPages
@@ -10,9 +10,9 @@ extension QueryList {
     /// order of the groups: `Message.query().sorted(by: \.sentAt.desc).first(ofEach: \.room).resolve(in: context)`
     /// gives the latest message of each room.
     ///
-    /// With an index over the properties and then the order, `@Index<Self>(\.room, \.sentAt.desc)`, that takes one look
-    /// into it for each group. Otherwise all of the query's entities are read. The result is a list like any other: you
-    /// can sort, filter and limit it, and later steps apply after the grouping.
+    /// With an index over the properties and then the order, `@Index<Self>(\.room, \.sentAt.desc)`, this takes one
+    /// look-up for each group. Otherwise all of the query's entities are read. The result is a list like any other:
+    /// later filters, sorts and limits apply to it.
     public func first<each Key: Hashable & Sendable>(
         ofEach keyPaths: repeat KeyPath<Entity, each Key>
     ) -> QueryList<Entity> {

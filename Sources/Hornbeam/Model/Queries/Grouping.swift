@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of entities that have the same values of some properties, and aggregates of each group.
+// Groups of entities with equal values of some properties, and aggregates of each group.
 
 import HornbeamKeys
 import HornbeamPages
 
-/// The state of one group, without the number of aggregates, which only its subclass knows.
+/// The state of one group. Only its subclasses know the number of aggregates.
 class GroupState<Entity: EntityModelProtocol, Values> {
     func add(_ row: inout AggregatedRow<Entity>) throws {}
-    /// Adds several rows that are equal in everything that is read of them.
+    /// Adds several rows that are equal in all values that are read.
     func add(_ row: inout AggregatedRow<Entity>, times: Int) throws {}
     func add(rows: Int) {}
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool { false }
     /// Whether it knows all results.
     var isKnown: Bool { true }
-    /// Shows the aggregates whose results aren't known the first row of an order. Returns false if one of them needs
-    /// all rows.
-    /// - Parameter first: calls its closure with that row, nil if there is none.
+    /// Gives each aggregate whose result isn't known the first row of an order. Returns false if one of them needs all
+    /// rows.
+    /// - Parameter first: calls its closure with that row, or with nil if there is none.
     func regain(_ first: (SortTerm, (inout AggregatedRow<Entity>?) throws -> Void) throws -> Void) throws -> Bool {
         true
     }
@@ -78,11 +78,11 @@ protocol GroupMaker<Entity, Values>: Sendable {
     associatedtype Entity: EntityModelProtocol
     associatedtype Values
     func begin() -> GroupState<Entity, Values>
-    /// Whether the number of rows is all that its aggregates need.
+    /// Whether its aggregates need only the number of rows.
     var isCount: Bool { get }
-    /// The parts of rows that its aggregates need, nil if they need whole entities.
+    /// The parts of rows that its aggregates need, or nil if they need whole entities.
     var needs: RowNeeds? { get }
-    /// Whether all results are the same in any order of the rows.
+    /// Whether the order of the rows doesn't matter for any result.
     var isOrderFree: Bool { get }
     /// Whether one of them depends on the targets of relations.
     var readsLinks: Bool { get }
@@ -148,8 +148,8 @@ struct AggregateMaker<Entity: EntityModelProtocol, each Result: Sendable>: Group
     }
 }
 
-// One aggregate is a maker by itself: to the compiler a pack of one is a tuple of one element, which it doesn't take
-// for the element.
+// One aggregate is a maker by itself, because the compiler doesn't treat a pack of one, a tuple of one element, as the
+// element.
 
 extension Aggregate: GroupMaker {
     func begin() -> GroupState<Entity, Result> { SoleAccumulator(self) }
@@ -189,7 +189,7 @@ private final class SoleAccumulator<Entity: EntityModelProtocol, Result: Sendabl
 }
 
 extension Equatable {
-    /// Equal, or both not equal to themselves, as NaN is.
+    /// Whether both are equal, or both aren't equal to themselves, like NaN.
     fileprivate func isSame(as other: Any) -> Bool {
         guard let other = other as? Self else { return false }
         return self == other || self != self && other != other
@@ -201,11 +201,11 @@ protocol GroupKeys<Entity, Key>: Sendable {
     associatedtype Entity: EntityModelProtocol
     associatedtype Key
     func append(_ row: inout AggregatedRow<Entity>, to key: inout KeyWriter, _ unordered: inout UnorderedKeys) throws
-    /// The columns of the keys, nil if one of them is no column.
+    /// The columns of the keys, or nil if one of them is no column.
     var columns: [Int]? { get }
-    /// Whether they are read from their columns alone. An enum that is no `ColumnValue` is read with its entity.
+    /// Whether reading them needs only their columns. An enum that is no `ColumnValue` is read from its entity.
     var readsColumns: Bool { get }
-    /// Whether the bytes of keys are the same whichever came before.
+    /// Whether the bytes of a key don't depend on the keys before it.
     var isOrdered: Bool { get }
     /// Whether one of them depends on the target of a relation.
     var readsLinks: Bool { get }
@@ -261,8 +261,8 @@ struct GroupProperties<Entity: EntityModelProtocol, each Property: Hashable & Se
 }
 
 extension QueryList {
-    /// Groups by one property or several, stored or computed:
-    /// `Employee.query().grouped(by: \.department).aggregate(.count, .average(\.salary)).resolve(in: context)`.
+    /// Groups the entities by one or more properties, stored or computed: `Employee.query().grouped(by:
+    /// \.department).aggregate(.count, .average(\.salary)).resolve(in: context)`.
     public func grouped<each Key: Hashable & Sendable>(
         by keyPaths: repeat KeyPath<Entity, each Key>
     ) -> Grouping<Entity, (repeat each Key)> {
@@ -272,7 +272,7 @@ extension QueryList {
         return Grouping(list: list, keys: keys)
     }
 
-    /// Groups by one property, whose values are the keys.
+    /// Groups the entities by one property, whose values are the keys.
     public func grouped<Key: Hashable & Sendable>(
         by keyPath: KeyPath<Entity, Key>
     ) -> Grouping<Entity, Key> {
@@ -281,7 +281,7 @@ extension QueryList {
         return Grouping(list: list, keys: GroupKey(keyPath))
     }
 
-    /// Has the query fail if the property can't be asked of stored entities.
+    /// Makes the query throw if the property can't be read from stored entities.
     private mutating func refuse<Key>(_ keyPath: KeyPath<Entity, Key>) {
         let shape = Entity.entityShape
         guard shape.linkID(keyPath) == nil, let refusal = shape.refusal(of: keyPath) else { return }
@@ -289,12 +289,12 @@ extension QueryList {
     }
 }
 
-/// A query whose entities are grouped. Call `aggregate` for the values wanted of each group.
+/// A query whose entities are grouped. Call `aggregate` to choose the values of each group.
 public struct Grouping<Entity: EntityModelProtocol, Key>: Sendable {
     let list: QueryList<Entity>
     let keys: any GroupKeys<Entity, Key>
 
-    /// Adds aggregates of each group. Without any, the result has the keys alone.
+    /// Adds aggregates of each group. Without any, the result has only the keys.
     public func aggregate<each Result: Sendable>(
         _ aggregates: repeat Aggregate<Entity, each Result>
     ) -> GroupedQuery<Entity, Key, (repeat each Result)> {
@@ -312,7 +312,7 @@ public struct Grouping<Entity: EntityModelProtocol, Key>: Sendable {
 
 /// Groups and their aggregates, ready to be read.
 public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
-    /// One group: its key and its aggregates, in the order in which they were asked for.
+    /// One group: its key, and its aggregates in the order of the call to `aggregate`.
     public typealias Row = (key: Key, values: Values)
 
     var list: QueryList<Entity>
@@ -345,19 +345,19 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
     }
 
     /// Sorts the groups by keys and aggregates: `.sorted { $0.values.1 > $1.values.1 }`. Groups that are equal in this
-    /// order stay in the order of their keys. Limits count after it.
+    /// order stay in the order of their keys. Limits apply after sorting.
     public func sorted(by areInIncreasingOrder: @escaping @Sendable (Row, Row) -> Bool) -> Self {
         var query = self
         query.order = areInIncreasingOrder
         return query
     }
 
-    /// Returns the groups in the order of their keys, unless they are sorted: as stored values are ordered, nil first.
-    /// Keys of types without such an order come in the order in which they are first found. All groups are held in
+    /// Returns the groups in the order of their keys, unless they are sorted. Keys have the order of stored values, nil
+    /// first; keys of types without such an order come in the order in which they are found. All groups are kept in
     /// memory.
     ///
-    /// If an index covers everything that is read, keys and aggregated properties (behind those that the filter fixes),
-    /// the cost is that of the different values, not of the entities.
+    /// If an index covers the keys and the aggregated properties (after the properties that the filter fixes), the cost
+    /// depends on the number of different values, not of entities.
     public func resolve(in context: Context? = nil) throws -> [Row] {
         try selected(try groups(in: context)).map(\.row)
     }
@@ -387,7 +387,7 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
         return needs
     }
 
-    /// The groups as an index counts them, or as the rows make them.
+    /// Returns the groups, made of the entries of an index or of rows.
     func groups(in context: Context?) throws -> [Group] {
         var places: [[UInt8]: Int] = [:]
         var groups: [Group] = []
@@ -400,7 +400,7 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
             try keys.append(&row, to: &writer, &unordered)
             let bytes = writer.bytes
             if !isKeyed || !equal.isAll {
-                // In an index the rows of a group nearly always come together.
+                // In an index the rows of a group are nearly always adjacent.
                 if let last = groups.last, last.bytes == bytes { return try last.state.add(&row, times: equal.count) }
                 if let place = places[bytes] { return try groups[place].state.add(&row, times: equal.count) }
                 places[bytes] = groups.count
@@ -416,7 +416,7 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
 /// A property to group by.
 struct GroupKey<Entity: EntityModelProtocol, Key: Hashable & Sendable>: GroupKeys {
     let property: AggregatedProperty<Entity, Key>
-    /// The column whose stored form has the order and equality of keys, nil if there is none.
+    /// The column whose stored form has the order and equality of keys, or nil if there is none.
     let column: Int?
 
     init(_ keyPath: KeyPath<Entity, Key>) {
@@ -435,7 +435,7 @@ struct GroupKey<Entity: EntityModelProtocol, Key: Hashable & Sendable>: GroupKey
     var readsColumns: Bool { property.column != nil }
     var readsLinks: Bool { property.readsLinks }
 
-    /// Whether it is known that each value has a key of its own; an optional that is no column may have.
+    /// Whether each value is known to have a key of its own. An optional that is no column isn't.
     var isOrdered: Bool { column != nil || property.readsLinks || Key.self is any IndexKey.Type }
 
     func append(
@@ -460,7 +460,7 @@ struct GroupKey<Entity: EntityModelProtocol, Key: Hashable & Sendable>: GroupKey
     func read(_ row: inout AggregatedRow<Entity>) throws -> Key { try property.read(&row) }
 }
 
-/// Numbers for values that have no key, in the order in which they are found.
+/// Numbers for values without a key, in the order in which they are found.
 struct UnorderedKeys {
     private var places: [AnyHashable: Int] = [:]
 

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries over a list of rows that avoid reading all of it. Positions are found by counts, or a filter is tested row by
-// row until the limit is full, or an index finds the rows of the filter, or the first rows in the order, and each is
-// looked up in the list.
+// Queries over a list of rows that avoid reading all of it. They take rows by their positions, or test a filter row by
+// row until the limit is reached, or look up in the list the rows that an index finds for the filter or the order.
 
 import HornbeamPages
 import HornbeamTree
 
-/// Rows in an order of their own. A row has one position or several. Found by position and by row.
+/// Rows in an order of their own. A row has one or more positions. Rows are found by position, and positions by row.
 package protocol RowList {
     /// Whether all rows are stored entities.
     var isStored: Bool { get }
     func count() throws -> Int
-    /// Returns the number of different rows, if that is known, else `count`.
+    /// Returns the number of different rows if it is known, otherwise `count`.
     func distinctCount() throws -> Int
     /// Calls `body` with the rows from a position on, until it returns false.
     func forEach(from place: Int, _ body: (RowID) throws -> Bool) throws
@@ -24,7 +23,7 @@ extension RowList {
     package func distinctCount() throws -> Int { try count() }
 }
 
-/// The rows that ids, links or another query have led to. Links may lead to entities that aren't stored.
+/// The rows that ids, links or another query lead to. Links may lead to entities that aren't stored.
 package final class RowArray: RowList {
     let rows: [RowID]
     private lazy var places: [RowID: [Int]] = {
@@ -68,15 +67,16 @@ struct ListedRows {
     private static var rowCost: Double { Price.entry + Price.row }
 
     private var isFiltered: Bool { if case .all = parts.filter { false } else { true } }
-    /// Number of results that are enough.
+    /// Number of results that are enough, or nil if all are needed.
     private var needed: Int? { parts.limit.map { $0.addingSaturating(parts.offset) } }
 
-    /// The rows, in the list's order unless the query has one. A row with several positions comes several times.
+    /// Returns the rows, in the list's order unless the query has one. A row with several positions is returned several
+    /// times.
     func rows(_ tally: PlanTally? = nil) throws -> [RowID] {
         if let limit = parts.limit, limit <= 0 { return [] }
         try store.core.settleLinks()
         let count = try list.count()
-        // Before the position of `after` is looked up: with the lists of several owners some may be empty.
+        // Checked before `after` is looked up, because some of the lists of several owners may be empty.
         if count == 0 { return [] }
         switch try way(count) {
         case .places: return try rows(from: try start(), count, tally)
@@ -120,7 +120,7 @@ struct ListedRows {
         if parts.order.isEmpty {
             let plan = try Planner(query, store).plan()
             let candidates = try estimate(plan.path, total)
-            // Without better knowledge, the rows that pass are taken to be spread over the list as over all entities.
+            // The estimate assumes that as large a part of the list passes as of all entities.
             let walked = min(count, needed.map { Self.scaled($0, by: total, over: max(1, candidates)) } ?? count)
             return plan.isNarrow && cost(of: candidates) < Self.rowCost * Double(walked) ? .plan(query) : .walk
         }
@@ -145,8 +145,8 @@ struct ListedRows {
         return ids
     }
 
-    /// Estimates the number of candidates of a path. For a search the index gives it; testing rows for words takes far
-    /// longer.
+    /// Estimates the number of candidates of a path. For a search the index counts them, which is much cheaper than
+    /// testing rows for words.
     private func estimate(_ path: AccessPath, _ total: Int) throws -> Int {
         switch path {
         case .text(let index, let match, _): try IndexSearch(index, match, store).count()
@@ -165,7 +165,7 @@ struct ListedRows {
 
     // MARK: Finding
 
-    /// The entity after which the query continues.
+    /// Returns the entity after which the query continues, or nil if it begins at the start.
     private func position() throws -> PlannedPosition? {
         guard let after = parts.after else { return nil }
         let position = try PlannedPosition(try after(store), store)
@@ -173,7 +173,7 @@ struct ListedRows {
         return position
     }
 
-    /// The position where the query continues in the list's order.
+    /// Returns the position at which the query continues in the list's order.
     private func start() throws -> Int {
         guard let position = try position() else { return 0 }
         guard let row = position.rowID, let place = try list.indices(of: row, limit: 1).first else {
@@ -182,8 +182,8 @@ struct ListedRows {
         return place + 1
     }
 
-    /// The stored rows of a range of positions, in the list's order. Rows that aren't stored don't count for the
-    /// offset.
+    /// Returns the stored rows from a position on, in the list's order, within offset and limit. Rows that aren't
+    /// stored don't count for the offset.
     private func rows(from start: Int, _ count: Int, _ tally: PlanTally?) throws -> [RowID] {
         var found: [RowID] = []
         let left = parts.limit ?? .max
@@ -246,8 +246,8 @@ struct ListedRows {
         if goesOn { _ = try waiting.finish(in: store, visit) }
     }
 
-    /// Returns the rows of a plan for all entities that are in the list. Returns nil if the plan ended with its limit
-    /// before there were enough of them.
+    /// Returns those rows of a plan for all entities that are in the list. Returns nil if the plan reached its limit
+    /// before it found enough of them.
     private func found(_ query: EntityQuery, _ tally: PlanTally?) throws -> [RowID]? {
         let executor = try Executor(try Planner(query, store), store, tally: tally)
         if parts.order.isEmpty {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some properties of entities instead of all: nothing else is read of a row, and where an index has them all, no row.
+// Queries for some properties instead of whole entities: only these columns are read, or only an index that has them
+// all.
 
 /// Properties of a query's entities, ready to be read. Made by `QueryList.select`.
 public struct Projection<Entity: EntityModelProtocol, each Property: Sendable>: Sendable {
@@ -11,8 +12,8 @@ public struct Projection<Entity: EntityModelProtocol, each Property: Sendable>: 
         self.properties = (repeat each properties)
     }
 
-    /// The properties of each entity, in the query's order: a value each for one property, a tuple for several. Without
-    /// an argument in the context that the query began with.
+    /// Returns the properties of each entity, in the query's order: a value for one property, a tuple for several.
+    /// Without an argument it reads in the context that the query began with.
     public func resolve(in context: Context? = nil) throws -> [(repeat each Property)] {
         var found: [(repeat each Property)] = []
         try list.forEachRow(in: context, needs: needs) { row, equal in
@@ -44,11 +45,11 @@ public struct Projection<Entity: EntityModelProtocol, each Property: Sendable>: 
 }
 
 extension QueryList {
-    /// Some properties of the entities, stored or computed:
-    /// `Book.query().sorted(by: \.title).select(\.title, \.year).resolve(in: context)`.
+    /// Selects some properties of the entities, stored or computed: `Book.query().sorted(by: \.title).select(\.title,
+    /// \.year).resolve(in: context)`.
     ///
-    /// For a stored property only its column is read, without making an entity. An index over everything that the query
-    /// and the properties need is read instead of the rows. For a computed property the whole entity is read.
+    /// Only the columns of stored properties are read, without making an entity. If an index has everything that the
+    /// query and the properties need, it is read instead of rows. A computed property needs the whole entity.
     public func select<each Property: Sendable>(
         _ keyPaths: repeat KeyPath<Entity, each Property>
     ) -> Projection<Entity, repeat each Property> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A query for one entity, and for groups of entities. Both are thin: a query for one is a list that gives at most one.
+// Queries for one entity, which are lists of at most one, and queries for lists of lists.
 
-/// One entity: by id, the first of a list, or the target of a to-one relation.
+/// A query for one entity: by id, the first of a list, or the target of a to-one relation.
 public struct Query<Entity: EntityModelProtocol>: Sendable {
     var list: QueryList<Entity>
 
@@ -9,10 +9,12 @@ public struct Query<Entity: EntityModelProtocol>: Sendable {
         self.list = list
     }
 
+    /// Makes a query for the entity with this id.
     public init(id: Entity.ID) {
         self.init(context: nil, ids: [id])
     }
 
+    /// Makes a query for the entity with this id, which reads in this context.
     public init(context: Context, id: Entity.ID) {
         self.init(context: context, ids: [id])
     }
@@ -21,28 +23,31 @@ public struct Query<Entity: EntityModelProtocol>: Sendable {
         list = QueryList(context: context, ids: ids)
     }
 
+    /// Returns the entity, or nil if the query finds none.
     public func resolve(in context: Context) throws -> Entity? {
         try list.resolve(in: context).first
     }
 
-    /// Returns the entity, read in the context that the query began with.
+    /// Returns the entity, or nil if the query finds none. Throws `.invalid` unless the query began with a context.
     public func resolve() throws -> Entity? {
         try resolve(in: try list.boundContext())
     }
 
+    /// Returns whether the query finds an entity.
     public func exists(in context: Context) throws -> Bool {
         try list.count(in: context) > 0
     }
 
+    /// Finds the entity only if it passes the condition.
     public func filter(_ predicate: Predicate<Entity>) -> Self {
         Self(list.filter(predicate))
     }
 }
 
 extension QueryList {
-    /// The entities that relations of other types' lists lead to. In a level of a nested query, the linked ones among
-    /// them.
-    /// - Parameter depth: the number of levels of lists within those.
+    /// Makes a list of the entities that relations of other lists lead to. In a level of a nested query it has only
+    /// those that are linked.
+    /// - Parameter depth: the number of levels of lists within the others.
     init(
         context: Context?, within depth: Int,
         _ rows: @escaping @Sendable (TypedTransaction, NestedLevel?) throws -> [RowID]
@@ -69,11 +74,12 @@ extension QueryList {
 }
 
 extension Collection where Self: Sendable {
-    /// Resolves many queries for one entity, in their order. Entities that aren't stored are left out.
+    /// Returns the entities of many queries for one entity, in their order. Entities that aren't stored are left out.
     public func resolve<Entity>(in context: Context) throws -> [Entity] where Element == Query<Entity> {
         try compactMap { try $0.resolve(in: context) }
     }
 
+    /// Returns the entities of many queries for one entity, read in the contexts that the queries began with.
     public func resolve<Entity>() throws -> [Entity] where Element == Query<Entity> {
         try compactMap { try $0.resolve() }
     }
@@ -89,9 +95,10 @@ public struct QueryGroup<Entity: EntityModelProtocol>: Sendable {
     var depth = 0
     /// The entities whose lists these are, in their order.
     var owners: (@Sendable (TypedTransaction) throws -> [RowID])?
-    /// The groups as data, nil if the relation isn't declared.
+    /// The groups as data, or nil if the relation isn't declared.
     var path: GroupPath?
 
+    /// Returns the lists, in the order of their owners.
     public func resolve(in context: Context) throws -> [[Entity]] {
         try context.session.run { try members.load(eachOf: try groups($0, nil), $0) }
     }
@@ -121,6 +128,7 @@ public struct QueryGroup<Entity: EntityModelProtocol>: Sendable {
         }
     }
 
+    /// Returns the lists, in the order of their owners. Throws `.invalid` unless the query began with a context.
     public func resolve() throws -> [[Entity]] {
         guard let context else {
             throw HornbeamError(.invalid, "this query has no context: write resolve(in: context)")
@@ -144,11 +152,11 @@ public struct Ranked<Entity: EntityModelProtocol>: Sendable {
     /// Greater is better.
     public let score: Double
     let row: RowID
-    /// The row as it was, if something else than the score decides between equal scores.
+    /// The row as it was found, if the query sorts equal scores by something else.
     let values: [UInt8]?
     private let search: RankedSearch
 
-    // Inlined: generic code looks up the type's layout once a list, not once a hit.
+    // Inlined, so that generic code looks up the type's layout once for a list, not for each hit.
     @inline(__always)
     init(id: Entity.ID, score: Double, row: RowID, values: [UInt8]?, of search: RankedSearch) {
         (self.id, self.score, self.row, self.values, self.search) = (id, score, row, values, search)
@@ -158,7 +166,7 @@ public struct Ranked<Entity: EntityModelProtocol>: Sendable {
     /// The full-text match of the search.
     var match: TextMatch { search.match }
 
-    /// The entity, read now. This works as long as the search's transaction lasts.
+    /// The entity, read at each call, or nil if it is gone. Throws `.invalid` once the search's transaction has ended.
     public var entity: Entity? {
         get throws { try context.session.run { try $0.entity(at: row, Entity.self) } }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Aggregates of a whole query. The least and the greatest value of an indexed property are read at the ends of the
-// index. If an index covers the needed columns, its entries are read instead of rows, each different value once with
-// its number of rows. Otherwise the plan's rows are read, columns without decoding entities.
+// index. If an index covers the needed columns, its entries are read instead of rows: each different value once, with
+// its number of rows. Otherwise the plan's rows are read, without decoding entities if columns are enough.
 
 extension QueryList {
     /// Returns several aggregates at once:
@@ -47,8 +47,8 @@ extension QueryList {
         return needs
     }
 
-    /// Returns the sum, 0 if there is nothing to add. A sum of integers that doesn't fit the property's type throws
-    /// `.invalid`.
+    /// Returns the sum, 0 if there are no values. Throws `.invalid` if a sum of integers doesn't fit the property's
+    /// type.
     public func sum<Property: SummableNumber>(
         _ keyPath: KeyPath<Entity, Property>, in context: Context? = nil
     ) throws -> Property { try aggregate(.sum(keyPath), in: context) }
@@ -57,7 +57,7 @@ extension QueryList {
         _ keyPath: KeyPath<Entity, Property?>, in context: Context? = nil
     ) throws -> Property { try aggregate(.sum(keyPath), in: context) }
 
-    /// Returns the mean, nil if there are no values. A `Double`, or a `Decimal` for decimals.
+    /// Returns the mean, or nil if there are no values. It is a `Double`, or a `Decimal` for decimals.
     public func average<Property: SummableNumber>(
         _ keyPath: KeyPath<Entity, Property>, in context: Context? = nil
     ) throws -> Property.Average? { try aggregate(.average(keyPath), in: context) }
@@ -66,8 +66,8 @@ extension QueryList {
         _ keyPath: KeyPath<Entity, Property?>, in context: Context? = nil
     ) throws -> Property.Average? { try aggregate(.average(keyPath), in: context) }
 
-    /// Returns the least value, or nil if there is none. It is read at the beginning of an index over just this
-    /// property, after the values that the filter fixes, and after the nils of an optional property.
+    /// Returns the least value, or nil if there is none. If an index is over this property, after properties that the
+    /// filter fixes, only one entry is read.
     public func min<Property: Comparable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>, in context: Context? = nil
     ) throws -> Property? {
@@ -86,8 +86,8 @@ extension QueryList {
         return try first.aggregate(.min(keyPath), in: context)
     }
 
-    /// Returns the greatest value, or nil if there is none. It is read at the end of an index over just this property,
-    /// after the values that the filter fixes.
+    /// Returns the greatest value, or nil if there is none. If an index is over this property, after properties that
+    /// the filter fixes, only one entry is read.
     public func max<Property: Comparable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>, in context: Context? = nil
     ) throws -> Property? {
@@ -126,8 +126,7 @@ extension QueryList {
         return try groups.resolve(in: context).map { group in group.key }
     }
 
-    /// Returns the texts of a property one after the other, in the order of the query, without nil. Returns "" if there
-    /// are none.
+    /// Returns the texts of a property joined in the order of the query, without nil. Returns "" if there are none.
     public func groupConcat(
         _ keyPath: KeyPath<Entity, String>, separator: String = ",", in context: Context? = nil
     ) throws -> String { try aggregate(.groupConcat(keyPath, separator: separator), in: context) }
@@ -158,7 +157,7 @@ extension QueryList {
         return list.sorted([.column(column, descending: isGreatest)]).limit(1)
     }
 
-    /// Whether the list is everything that its filter selects, in any order.
+    /// Whether the list has all entities that its filter selects, in any order.
     var isSelection: Bool {
         guard case .all = source else { return false }
         return !isWindow
@@ -176,7 +175,7 @@ extension QueryList {
     }
 
     /// Calls `body` with every row of the query, in its order if the needs depend on it. Rows that are equal in the
-    /// needed parts may come as one: see `EntityStore.forEach`.
+    /// needed parts may be given as one: see `EntityStore.forEach`.
     func forEachRow(
         in context: Context?, needs: RowNeeds?, _ body: (inout AggregatedRow<Entity>, EqualRows) throws -> Void
     ) throws {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A query for entities of one type: a value that is built up in steps and holds no context until it is resolved. Steps
+// A query for entities of one type: a value that is built in steps and needs no context until it is resolved. Steps
 // that a single plan can answer are combined. Any other step (such as a filter after a limit) starts a new query over
 // the rows of the one before.
 
@@ -8,24 +8,24 @@ enum RowSource: Sendable {
     /// All rows of the type. In a list nested in a query, all rows that an entity's links lead to.
     case all
     case own(RowListSource)
-    /// The rows that earlier steps have left, of all rows or of the linked ones.
+    /// The rows that earlier steps have selected, from all rows or from the linked ones.
     case steps(@Sendable (TypedTransaction, NestedLevel?) throws -> [RowID])
 }
 
-/// The contents of a list, without the type of its entities. In generic code each copy of a value that has this type
-/// looks it up in tables, which took 2,000 instructions of a query of five steps.
+/// The contents of a list, without the type of its entities. In generic code each copy of a value with such a type
+/// looks the type up in tables, which took 2,000 instructions in a query of five steps.
 package struct ListParts: Sendable {
     var source = RowSource.all
     var filter = Filter.all
-    /// Terms, not keys of the entity: in generic code a list of these costs a look at tables of types.
+    /// Terms without the entity's type: in generic code a list of typed keys costs a look-up of types.
     var order: [SortTerm] = []
     /// Whether the first filter was a full-text match, whose order is by relevance.
     var isRanked = false
     var limit: Int?
     var offset = 0
-    /// `NestedSteps` of the list's own entity type: the relations loaded with the entities, nil if there are none.
+    /// The `NestedSteps` of the list's entity type: the relations loaded with the entities. Nil if there are none.
     var nested: (any AnyObject & Sendable)?
-    /// The id, if the query asks for one id and nothing else. It lets `related` leave the links to the planner.
+    /// The id, if the query asks for one id and nothing else. `related` then leaves the links to the planner.
     var singleID: Value?
     /// The position after which the list continues.
     var after: (@Sendable (EntityStore) throws -> QueryPosition)?
@@ -33,21 +33,21 @@ package struct ListParts: Sendable {
     package var context: Context?
     /// Whether entities that are equal in the order may come in any order.
     var ignoresTies = false
-    /// Whether it is an error to test or sort all rows of the type.
+    /// Whether testing or sorting all rows of the type is an error.
     var requiresIndex = false
-    /// Whether the list, nested in a query, has its own rows, not the linked ones.
+    /// Whether the list, nested in a query, has its own rows instead of the linked ones.
     var ignoresLinks = false
     /// The name of the hand-kept index that the rows come from.
     var list: String?
     /// The number of levels of lists within this one: lists that its steps work on, and nested ones.
     private(set) var depth = 0
 
-    /// The greatest depth of lists within one another. Resolving a list resolves the lists within it, and the stack of
-    /// a thread may be as small as 512 KiB.
+    /// Maximum depth of lists within one another. Resolving a list resolves the lists within it, and a thread's stack
+    /// may be as small as 512 KiB.
     static let maximumDepth = 32
 
-    /// Notes that this list has others in it, with `depth` levels of lists within those. Beyond the bound they are
-    /// released, and resolving this list fails.
+    /// Notes that this list contains others with `depth` levels of lists in them. If there are too many levels, the
+    /// others are released, and resolving this list throws `.tooLarge`.
     mutating func hold(_ depth: Int) {
         self.depth = max(self.depth, depth + 1)
         guard self.depth > Self.maximumDepth else { return }
@@ -62,10 +62,10 @@ package struct ListParts: Sendable {
         self.depth = Self.maximumDepth + 1
     }
 
-    /// Whether later filters would change the entities that a limit leaves.
+    /// Whether a limit or offset cuts the list, so that a later filter must apply after it.
     var isCut: Bool { limit != nil || offset != 0 }
 
-    /// Whether a later order would change the entities that are left.
+    /// Whether the list is a part of the selected entities, so that a later sort must apply after it.
     var isPart: Bool { isCut || after != nil }
 
     /// Whether the list, nested in a query, may leave out some of the linked entities.
@@ -74,7 +74,7 @@ package struct ListParts: Sendable {
         return isPart || ignoresLinks
     }
 
-    /// Takes a part of the list, which may already be a part.
+    /// Cuts the list, which may be cut already.
     mutating func cut(_ limit: Int, offset more: Int) {
         self.limit = min(limit, self.limit.map { max(0, $0 - more) } ?? .max)
         let (sum, overflow) = offset.addingReportingOverflow(more)
@@ -92,12 +92,13 @@ package struct ListParts: Sendable {
     }
 }
 
-/// A list of entities of one type, selected, ordered and completed.
+/// A query for a list of entities of one type, which selects and orders them and loads their relations.
 ///
-/// Without `sorted`, entities come in the order of their row ids, of the ids that were asked for, or of linking.
+/// Without `sorted`, entities come in the order of their row ids, of the ids in the query, or of linking.
 public struct QueryList<Entity: EntityModelProtocol>: Sendable {
     package var parts: ListParts
 
+    /// Makes a query for all entities of the type. With a context it can be resolved without an argument.
     public init(context: Context? = nil) {
         parts = ListParts(context: context)
     }
@@ -110,7 +111,7 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
         parts = ListParts(source: .own(RowListSource(rows)), context: context)
     }
 
-    /// The entities of a hand-kept index.
+    /// A list of the entities of a hand-kept index.
     package init(listed name: String, rows: @escaping @Sendable (TypedTransaction) throws -> [RowID]) {
         parts = ListParts(source: .own(RowListSource(rows)), list: name)
     }
@@ -122,7 +123,7 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
         parts = ListParts(source: .own(RowListSource(list: rows)), context: context, list: list)
     }
 
-    /// The entities that one entity's relation leads to, in the order of linking.
+    /// A list of the entities that one entity's relation leads to, in the order of linking.
     init(context: Context?, linked: RelationSource) {
         parts = ListParts(filter: .related(linked), context: context)
     }
@@ -150,11 +151,11 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
 
 // MARK: - Selecting
 
-// Steps consume the list, so that a list made in a chain goes from step to step without a copy. Nested in a query, all
-// lists of the related type choose from the linked entities, including the lists that one is combined with.
+// Steps consume the list, so that a chain of steps makes no copies. In a nested query, all lists of the related type
+// select from the linked entities, including the lists that they are combined with.
 
 extension QueryList {
-    /// A list to combine with: `.or(.filter(\.age == 30))`.
+    /// Returns a list of the entities that pass the condition, to combine with another: `.or(.filter(\.age == 30))`.
     public static func filter(_ predicate: Predicate<Entity>) -> Self {
         Self().filter(predicate)
     }
@@ -163,8 +164,8 @@ extension QueryList {
         Self(context: context).filter(predicate)
     }
 
-    /// Keeps the entities that pass the condition too. A list without an order whose first condition is a full-text
-    /// match by an index comes best first. A match behind another condition, or joined to one by `&&`, only selects.
+    /// Keeps only the entities that pass the condition. If the first condition is a full-text match by an index, a list
+    /// without a sort has the best hits first. A match after another condition, or joined to one by `&&`, only selects.
     public consuming func filter(_ predicate: Predicate<Entity>) -> Self {
         let isCut = parts.isCut
         var list = settled(if: isCut)
@@ -172,11 +173,12 @@ extension QueryList {
         return list
     }
 
+    /// Keeps only the entities that pass the condition, like `filter`.
     public func and(_ predicate: Predicate<Entity>) -> Self {
         filter(predicate)
     }
 
-    /// The entities that are in both lists, in the order of this one.
+    /// Returns the entities that are in both lists, in the order of this one.
     public func and(_ other: Self) -> Self {
         if isPlain, other.isPlain {
             var list = self
@@ -189,14 +191,14 @@ extension QueryList {
         }
     }
 
-    /// The entities that are in this list or pass the condition, as `or` with a list that is this filter.
+    /// Returns the entities that are in this list or pass the condition, like `or` with a list of that filter.
     public func or(_ predicate: Predicate<Entity>) -> Self {
         or(.filter(predicate))
     }
 
-    /// The entities that are in either list. Two lists that are only filters, without order or limit, are joined to one
-    /// filter, which is planned, counted and followed as a whole. Its entities come in the order of the rows. Otherwise
-    /// the entities of this list come first, in its order, then those of the other that aren't in it.
+    /// Returns the entities that are in either list. Two lists with only filters, without order or limit, become one
+    /// filter, which is planned, counted and observed as a whole; its entities come in the order of their row ids.
+    /// Otherwise the entities of this list come first, in its order, then those of the other that aren't in it.
     public func or(_ other: Self) -> Self {
         if isPlain, other.isPlain {
             var list = self
@@ -219,22 +221,22 @@ extension QueryList {
         }
     }
 
-    /// Limits the number of entities, after skipping `offset` of them. On a part of a list it takes a part of that
-    /// part. There are none if one of the two is negative.
+    /// Limits the number of entities, after skipping `offset` of them. A second limit applies to the result of the
+    /// first. The list is empty if one of the two is negative.
     public consuming func limit(_ limit: Int, offset: Int = 0) -> Self {
         var list = self
         list.parts.cut(offset < 0 ? 0 : Swift.max(0, limit), offset: Swift.max(0, offset))
         return list
     }
 
-    /// The first entity.
+    /// Returns a query for the first entity.
     public func first() -> Query<Entity> {
         Query(limit(1))
     }
 
-    /// The last entity. If an index gives the order, this takes O(log n), plus the time for the entities before it that
-    /// are equal in the order. If a condition is tested on rows, the rows behind the last one that passes are read.
-    /// Without a sort and with such a condition, all entities that pass are read.
+    /// Returns a query for the last entity. If an index gives the order, it takes O(log n), plus the time for entities
+    /// that are equal to the last in the order. If a condition is tested on rows, the rows after the last one that
+    /// passes are read too. With such a condition and without a sort, all entities that pass are read.
     public func last() -> Query<Entity> {
         Query(
             combined { session, level in
@@ -248,21 +250,21 @@ extension QueryList {
 
     private var isCut: Bool { parts.isCut }
 
-    /// Whether the list is a filter and nothing else, without an order of its own.
+    /// Whether the list is only a filter, without an order of its own.
     private var isPlain: Bool {
         guard case .all = source else { return false }
         if case .related = filter.conjuncts.first { return false }
         return order.isEmpty && !isRanked && !parts.isPart
     }
 
-    /// Returns the list, or a new one over its rows if the next step would change which rows these are.
+    /// Returns the list, or a new one over its rows if the next step would change the selection of these rows.
     private consuming func settled(if isChanged: Bool) -> Self {
         guard isChanged else { return self }
         let list = self
         return list.combined { session, level in try list.rows(session, in: level) }
     }
 
-    /// A new list over other rows, with this one's context and nested steps.
+    /// Returns a new list over other rows, with this one's context and nested steps.
     /// - Parameter other: a second list that the rows come from.
     func combined(
         with other: Self? = nil, _ rows: @escaping @Sendable (TypedTransaction, NestedLevel?) throws -> [RowID]
@@ -275,13 +277,12 @@ extension QueryList {
         return list
     }
 
-    /// Returns this list with the requirement that it never reads every entity of a type, of its own or of one that a
-    /// condition on related entities comes from. If neither an index nor ids, a relation or a search narrow the rows
-    /// that are read or give their order, resolving throws `.needsIndex`, with the plan that it would have. An index is
-    /// taken even where reading all rows is cheaper, so that a test with few entities holds for many. Reading all
-    /// entities of a type in the order of its rows is allowed. An order by id needs no index. Write this before a
-    /// `limit` that other steps follow: it applies to the steps that the planner sees together, and to those behind
-    /// them.
+    /// Returns this list with the requirement that it never tests or sorts all entities of a type, neither its own nor
+    /// a related one in a condition. Resolving throws `.needsIndex`, with the plan, unless an index, ids, a relation or
+    /// a search narrow the rows or give their order. An index is used even if reading all rows is cheaper, so that the
+    /// result of a test with few entities is valid for many. Reading all entities of a type in the order of their row
+    /// ids is allowed, and a sort by id needs no index. If other steps follow a `limit`, write this before the `limit`:
+    /// it applies to the steps that are planned together with it, and to later ones.
     public func requiringIndex() -> Self {
         var list = self
         list.parts.requiresIndex = true
@@ -292,9 +293,9 @@ extension QueryList {
 // MARK: - Ordering
 
 extension QueryList {
-    /// Sorts by one property, or by several, each ascending or `.desc`. Entities that are equal in the order come in
-    /// the order of their row ids. A computed property must not use a context: while a query runs, its rows lie in
-    /// pages that a write may move.
+    /// Sorts by one or more properties, each ascending or `.desc`. Entities that are equal in the order come in the
+    /// order of their row ids. A computed property must not use a context: while a query runs, its rows lie in pages
+    /// that a write may move.
     public consuming func sorted<each Property: Comparable & Sendable>(
         by keyPath: repeat KeyPath<Entity, each Property>
     ) -> Self {
@@ -329,20 +330,20 @@ extension QueryList {
         return list
     }
 
-    /// Keeps only the entities after `entity` in the order that the query has at this step. The limit counts from
-    /// there. A later `sorted` orders the rest, and a later `after` replaces this one. `query.after(last)` is the page
-    /// after the one that ended with `last`, even if entities were inserted or deleted meanwhile. By an index over just
-    /// the order's properties, or in the order of linking, going there takes O(log n), however far it is. A list in the
-    /// order of relevance goes on behind the entity's present score, and throws `.invalid` if the search doesn't find
-    /// the entity any more.
+    /// Keeps only the entities after `entity` in the order that the query has at this step: `query.after(last)` is the
+    /// page after the one that ended with `last`, even if entities were inserted or deleted meanwhile. The limit counts
+    /// from there. A later `sorted` orders the rest, and a later `after` replaces this one. Finding the place takes
+    /// O(log n) if an index is over just the order's properties, or in the order of linking. A list in the order of
+    /// relevance continues after the entity's present score, and throws `.invalid` if the search doesn't find the
+    /// entity any more.
     ///
-    /// The place is that of the values in `entity`, which need not be stored any more. Entities that are equal in the
-    /// order are ordered by their rows. Integer ids from zero on determine the row. Other ids do so only while the
-    /// entity is stored: if it isn't, and the query selects entities that are equal to it in the order, this throws
-    /// `.invalid`. To avoid that, sort by the id as well. It also throws `.invalid` if only the stored entity could
-    /// determine its place: without a sort, or in a sort by the last save or by numbers of related entities. In these
-    /// orders the present place counts, not that of when the entity was read. The present row also counts for an entity
-    /// that was deleted and saved again.
+    /// The values in `entity` determine the place, so it need not be stored any more. Entities that are equal in the
+    /// order come in the order of their row ids. An integer id from zero on is the row id. Other ids have a row id only
+    /// while the entity is stored: if it isn't, and the query selects entities that are equal to it in the order,
+    /// resolving throws `.invalid`. To avoid that, sort by the id as well. Resolving also throws `.invalid` if the
+    /// entity isn't stored and only the stored one could determine the place: without a sort, or in a sort by the last
+    /// save or by numbers of related entities. In these orders the present place counts, not the place when the entity
+    /// was read. If the entity was deleted and saved again, its present row counts.
     public consuming func after(_ entity: Entity) -> Self {
         var list = self
         list.parts.after = { store in
@@ -362,11 +363,10 @@ extension QueryList {
 }
 
 extension QueryList {
-    /// Keeps only the entities after a hit of the same search. The place is that of the hit when it was found: its
-    /// score and, if the list is sorted by the score and by properties, the values that it had. Later changes of the
-    /// entity don't move this place. The entity itself doesn't come again while it keeps its row. This is for lists
-    /// that have scores, as described at `ranked(in:)`. It throws `.invalid` for other lists, and for a hit of a list
-    /// with another sort than this one.
+    /// Keeps only the entities after a hit of this search. The place is that of the hit when it was found: its score
+    /// and, if the list is sorted by the score and by properties, its values then. Later changes of the entity don't
+    /// move this place, and the list doesn't return the entity again while it keeps its row. Resolving throws
+    /// `.invalid` if the list has no scores (see `ranked(in:)`), or if the hit is from a list with another sort.
     public consuming func after(_ hit: Ranked<Entity>) -> Self {
         let place = HitPlace(row: hit.row, score: hit.score)
         let (id, values) = (hit.id, hit.values)
@@ -384,7 +384,7 @@ extension QueryList {
         try context.session.run { try parts.load(Entity.self, $0) }
     }
 
-    /// Returns the entities, read in the context that the query began with.
+    /// Returns the entities, read in the context that the query began with. Throws `.invalid` without one.
     public func resolve() throws -> [Entity] {
         try resolve(in: try boundContext())
     }
@@ -399,6 +399,7 @@ extension QueryList {
         try listed(session)?.count() ?? session.core(for: Entity.self).count(coreQuery)
     }
 
+    /// Returns the number of entities, counted in the context that the query began with. Throws `.invalid` without one.
     public func count() throws -> Int {
         try count(in: try boundContext())
     }
@@ -413,7 +414,7 @@ extension QueryList {
         try last().resolve(in: context)
     }
 
-    /// Returns the ids alone.
+    /// Returns the ids of the entities.
     public func ids(in context: Context) throws -> [Entity.ID] {
         try context.session.run { session in
             try rows(session).compactMap { try session.id(of: $0, Entity.self) }
@@ -421,8 +422,8 @@ extension QueryList {
     }
 
     /// Returns the plan of the query: access path, index, exact counts of index ranges. A query over the rows of
-    /// another one (behind a limit, along the relation of several entities) resolves that one first, and the plan is
-    /// its own.
+    /// another one (after a limit, along the relation of several entities) resolves that one first, and the plan
+    /// doesn't include it.
     public func explain(in context: Context) throws -> Plan {
         var plan = try context.session.run { session in try self.plan(session) }
         plan.list = parts.list
@@ -430,11 +431,11 @@ extension QueryList {
         return plan
     }
 
-    /// Runs the query and returns the plan with its results. The query runs as by `resolve`, but without loading nested
-    /// relations, and the work of each step is counted. A query over the rows of another one resolves that one first,
-    /// and the counts are its own.
+    /// Runs the query and returns the plan with its results. It runs like `resolve`, but loads no nested relations, and
+    /// counts the work of each step. A query over the rows of another one resolves that one first, and the counts don't
+    /// include it.
     /// - Parameters:
-    ///   - run: `.analyze`, to tell it from `explain(in:)`, which runs nothing.
+    ///   - run: `.analyze`, which distinguishes it from `explain(in:)`, which doesn't run the query.
     ///   - context: the transaction to read in.
     public func explain(_ run: PlanRun.Kind, in context: Context) throws -> PlanRun {
         let clock = ContinuousClock()
@@ -446,11 +447,10 @@ extension QueryList {
         return found
     }
 
-    /// Returns the hits with scores, best first. Entities are read when asked for. This is for queries that begin with
-    /// a full-text match by an index and aren't sorted, or are sorted by the score first:
-    /// `sorted(by: .score, .by(\.title))`. Any other query throws `.invalid`, with an error that says what to do. For
-    /// example, `filter(match && \.language == "en")` and `filter(\.language == "en").filter(match)` find the same
-    /// entities, but not in the order of relevance.
+    /// Returns the hits with scores, best first. A hit's entity is read only when it is used. The query must begin with
+    /// a full-text match by an index, and must not be sorted, or be sorted by the score first: `sorted(by: .score,
+    /// .by(\.title))`. Any other query throws `.invalid`. For example, `filter(match && \.language == "en")` and
+    /// `filter(\.language == "en").filter(match)` find the same entities, but not in the order of relevance.
     public func ranked(in context: Context) throws -> [Ranked<Entity>] {
         // Errors of its rows are reported first.
         _ = try context.session.run { try parts.base($0, in: nil, of: Entity.self) }
@@ -502,7 +502,7 @@ extension QueryList {
                     + "scores: leave the sort out, or write sorted(by: .score, …)")
     }
 
-    /// The remark on a search in a list that isn't in the order of its scores, though it has no other order.
+    /// The remark for a search whose list has no order, neither by score nor another. Nil for other lists.
     private var unrankedRemark: String? {
         guard case .all = source, !isRanked, order.isEmpty else { return nil }
         var isSearch = false
@@ -517,8 +517,8 @@ extension QueryList {
     }
 
     /// Explains the score of an entity: the numbers that the search adds up, as a tree. Returns nil if the search
-    /// doesn't find the entity. Conditions beside the full-text match don't count. This is for queries that have
-    /// scores: as for `ranked(in:)`, the match comes first, or the list is sorted by the score.
+    /// doesn't find the entity. Conditions beside the full-text match don't count. Throws `.invalid` for queries
+    /// without scores: see `ranked(in:)`.
     public func explainScore(of id: Entity.ID, in context: Context) throws -> ScoreExplanation? {
         let match = try rankedMatch()
         return try context.session.run { session in

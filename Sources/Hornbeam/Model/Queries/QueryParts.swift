@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of queries and aggregates, for modules that answer them from elsewhere than the transaction's own store.
+// The parts of queries and aggregates, for modules that answer them from another source than the transaction's store.
 
 extension ListParts {
     /// The source of a list's rows, without its typed parts.
@@ -10,7 +10,7 @@ extension ListParts {
         case ids([Value])
         /// The rows of an index that the program keeps, by its name.
         case list(String)
-        /// Rows that only earlier steps can tell.
+        /// Rows that only running earlier steps can find.
         case steps
     }
 
@@ -33,7 +33,7 @@ extension ListParts {
 }
 
 extension QueryList {
-    /// The stored ones among rows of a context, as entities with all that the list nests in them.
+    /// Returns the stored entities among rows, with the relations that the list loads.
     package func entities(at rows: [RowID], in context: Context) throws -> [Entity] {
         try context.session.run { try decode(rows, $0) }
     }
@@ -47,26 +47,27 @@ extension QueryList {
 }
 
 extension Query {
-    /// The list that gives the single entity, or none.
+    /// The list with the single entity, or an empty one.
     package var asList: QueryList<Entity> { list }
 }
 
 extension Aggregate {
-    /// The columns that it reads, nil if it reads whole entities.
+    /// The columns that it reads, or nil if it reads whole entities.
     package var columns: Set<Int>? { needs?.columns }
-    /// Whether it is the number of entities.
+    /// Whether it counts entities.
     package var isNumber: Bool { isCount }
     /// Whether the order of the rows changes the result.
     package var goesByOrder: Bool { !isOrderFree }
     /// Whether it depends on the targets of relations.
     package var followsLinks: Bool { readsLinks }
-    /// Whether sum and number of the property's values are all that it needs.
+    /// Whether it needs only the sum and the number of the property's values.
     package var isOfSumAlone: Bool { isOfSum }
-    /// The order by a column whose first row with a value there is all that it needs, nil if there is none.
+    /// The order by a column, if the first row with a value in this order is all that it needs; otherwise nil.
     package var order: SortTerm? { accumulator().missing }
 
     /// Returns the result for rows of the type.
-    /// - Parameter rows: hands over each row with the number of rows that are equal in the columns it reads.
+    /// - Parameter rows: passes each row, with the number of rows that are equal to it in the columns that the
+    ///   aggregate reads.
     package func result(
         of rows: (_ add: (RowReader, Int) throws -> Void) throws -> Void
     ) throws -> Result {

@@ -3,7 +3,7 @@
 // lists of rows that have an order of their own, and loads relations level by level.
 
 extension ListParts {
-    /// The planner's query. Inlined, so that the parts go over without a copy.
+    /// The planner's query. Inlined, so that the parts need no copy.
     @inline(__always)
     func query(_ type: String) -> EntityQuery {
         var query = EntityQuery(type: type, filter: filter, sort: sort, limit: limit, offset: offset)
@@ -17,7 +17,7 @@ extension ListParts {
         isRanked ? [.bestScore] : order
     }
 
-    /// Whether only the filter, which may find at most one entity, selects the entities.
+    /// Whether the list is only a filter, of a form that may find at most one entity.
     private var isFilterAlone: Bool {
         guard order.isEmpty, !isRanked, offset == 0, after == nil else { return false }
         if let limit, limit <= 0 { return false }
@@ -27,10 +27,11 @@ extension ListParts {
         }
     }
 
-    /// The entities, with all that is nested in them. Here, not in the list, whose type would be looked up for it.
+    /// Returns the entities with the relations that the list loads. A function of the parts, because generic code would
+    /// look up the type of a list.
     func load<Entity: EntityModelProtocol>(_: Entity.Type, _ session: TypedTransaction) throws -> [Entity] {
         guard case .all = source else { return try QueryList<Entity>(self).loadRows(session) }
-        // Before there is a query to copy, which would be a fifth of the time.
+        // Done before a query is made: copying it would be a fifth of the time.
         if isFilterAlone, let sole = try session.store(Entity.self).soleRow(filter) {
             guard case .row(let rowID, let row) = sole else { return [] }
             let entities = try Entity._entities(1) { try $0(row) }
@@ -44,10 +45,10 @@ extension ListParts {
     }
 }
 
-/// The source of a query's list of rows. The rows may have repeats, and may not be stored.
+/// The source of a query's list of rows. Rows may occur several times, and need not be stored.
 final class RowListSource: Sendable {
     let list: @Sendable (TypedTransaction) throws -> any RowList
-    /// The ids whose rows they are, nil if only the transaction knows these.
+    /// The ids whose rows they are, or nil if the rows don't come from ids.
     let ids: [Value]?
 
     init(ids: [Value]? = nil, list: @escaping @Sendable (TypedTransaction) throws -> any RowList) {
@@ -71,7 +72,7 @@ final class RowListSource: Sendable {
     }
 }
 
-/// The rows that a list nested in a query chooses from: the rows that links lead to, of one entity after the other.
+/// The rows that a nested list selects from: the linked rows of one entity after the other.
 package final class NestedLevel {
     private let type: any EntityModelProtocol.Type
     /// The linked rows of the entity whose list is made, each once.
@@ -84,17 +85,17 @@ package final class NestedLevel {
         self.type = type
     }
 
-    /// Whether lists of a type choose from it. Lists of other types do only along relations.
+    /// Whether lists of a type select from it. Lists of other types do only along relations.
     func isOf(_ type: any EntityModelProtocol.Type) -> Bool { ObjectIdentifier(self.type) == ObjectIdentifier(type) }
 
-    /// The linked ones among `rows`; all of them if they are of another type.
+    /// Returns the linked rows among `rows`, or all of them if they are of another type.
     func linked(among rows: [RowID], of type: any EntityModelProtocol.Type) -> [RowID] {
         guard isOf(type) else { return rows }
         let linked = Set(linked)
         return rows.filter(linked.contains)
     }
 
-    /// The linked rows in the order of a source other than the links.
+    /// Returns the linked rows in the order of another source.
     func linked(of source: RowListSource, _ session: TypedTransaction) throws -> [RowID] {
         let key = ObjectIdentifier(source)
         let list = try own[key] ?? source.list(session)
@@ -106,7 +107,7 @@ package final class NestedLevel {
 }
 
 extension ListParts {
-    /// The rows that the list selects from; nil for all of the type.
+    /// Returns the rows that the list selects from, or nil if it selects from all rows of the type.
     func base(
         _ session: TypedTransaction, in level: NestedLevel?, of type: any EntityModelProtocol.Type
     ) throws -> [RowID]? {
@@ -122,7 +123,7 @@ extension ListParts {
 extension QueryList {
     var coreQuery: EntityQuery { parts.query(Entity.entityName) }
 
-    /// The query over the rows that the list selects from; nil if these are all of the type.
+    /// Returns the query over the rows that the list selects from, or nil if it selects from all rows of the type.
     func listed(_ session: TypedTransaction, in level: NestedLevel? = nil) throws -> ListedRows? {
         let list: any RowList
         if level == nil, case .own(let own) = source {
@@ -135,13 +136,13 @@ extension QueryList {
         return ListedRows(parts: parts, list: list, store: try session.store(Entity.self))
     }
 
-    /// The stored rows in order; in a level of a nested query only the linked ones.
+    /// Returns the stored rows in order, in a level of a nested query only the linked ones.
     package func rows(_ session: TypedTransaction, in level: NestedLevel? = nil) throws -> [RowID] {
         if let listed = try listed(session, in: level) { return try listed.rows() }
         return try session.core(for: Entity.self).rowIDs(coreQuery)
     }
 
-    /// Returns the plan of the query. A list of rows is made for this, so that the plan has its length.
+    /// Returns the plan of the query. Finds the rows of a list for it, because the plan has its length.
     func plan(_ session: TypedTransaction) throws -> Plan {
         try listed(session)?.plan() ?? session.plan(coreQuery, of: Entity.self)
     }
@@ -151,14 +152,14 @@ extension QueryList {
         try listed(session)?.analysis() ?? session.core(for: Entity.self).analysis(coreQuery)
     }
 
-    /// The entities of a list of rows, with all that is nested in them.
+    /// Returns the entities of a list of rows, with the relations that the list loads.
     fileprivate func loadRows(_ session: TypedTransaction) throws -> [Entity] {
-        // Reading skips rows that aren't stored, so whole lists of rows need no test.
+        // Reading skips rows that aren't stored, so a whole list needs no test of its rows.
         if isWhole, let base = try parts.base(session, in: nil, of: Entity.self) { return try decode(base, session) }
         return try decode(try rows(session), session)
     }
 
-    /// The stored ones among `rows` as entities.
+    /// Returns the stored entities among `rows`.
     func decode(_ rows: [RowID], _ session: TypedTransaction) throws -> [Entity] {
         var stored: [RowID]? = nested == nil ? nil : []
         let entities: [Entity] = try session.entities(at: rows, stored: &stored)
@@ -168,13 +169,13 @@ extension QueryList {
 }
 
 extension QueryList {
-    /// Calls `body` with each entity of `resolve`, in its order, without having all of them in memory. It holds a
-    /// thousand entities, and eight bytes for each entity that the query finds. An error of `body` ends it.
+    /// Calls `body` with each entity of the list, in order, without keeping all of them in memory. It needs memory for
+    /// a thousand entities, and eight bytes for each entity that the query finds. An error of `body` ends it.
     ///
-    /// The query runs first, so `body` may write. Its changes are seen in entities that are read later: they are read a
-    /// thousand at a time, and those that are deleted by then are left out.
+    /// The query runs first, so `body` may write. Entities are read a thousand at a time: those that are read later
+    /// show the changes, and deleted ones are left out.
     /// - Parameters:
-    ///   - context: the transaction to read in; the query's own if omitted.
+    ///   - context: the transaction to read in. If omitted, the context that the query began with.
     ///   - body: called once for each entity.
     public func forEach(in context: Context? = nil, _ body: (Entity) throws -> Void) throws {
         let session = try (context ?? boundContext()).session

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries along relations: `with` and `id` complete the entities that are read, and `related` continues with the
-// entities related to them.
+// Queries along relations: `with` and `id` load relations into the entities that are read, and `related` continues with
+// the related entities.
 
 extension QueryList {
     /// Loads a to-one relation.
@@ -11,9 +11,9 @@ extension QueryList {
         loading(keyPath, nested(Query(QueryList<Target>())).list)
     }
 
-    /// Loads a to-many relation, as the nested query selects and orders it. The result is a slice if some linked
-    /// entities may be left out, by a filter, a limit or another step, or because they aren't stored: saving it adds to
-    /// the links and takes none away.
+    /// Loads a to-many relation. The nested query selects and orders the entities. The result is a slice if linked
+    /// entities may be missing, because of a filter, a limit or another step, or because they aren't stored: saving a
+    /// slice adds links and removes none.
     public func with<Target, D, K>(
         _ keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
         nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
@@ -21,8 +21,8 @@ extension QueryList {
         loading(keyPath, nested(QueryList<Target>()))
     }
 
-    /// Loads a to-many relation as a slice, even if the nested query leaves nothing out: saving the result adds to the
-    /// links instead of replacing them.
+    /// Loads a to-many relation as a slice, even if the nested query leaves nothing out: saving the result adds links
+    /// instead of replacing them.
     public func with<Target, D, K>(
         slice keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
         nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
@@ -103,7 +103,7 @@ extension QueryList {
         return list
     }
 
-    /// Loads all relations, one element a level: `with(.entities, .ids)`.
+    /// Loads all relations, with one element for each level: `with(.entities, .ids)`.
     public func with(_ nested: Nested...) -> Self {
         with(nested)
     }
@@ -118,7 +118,7 @@ extension QueryList {
         return list
     }
 
-    /// The targets of a to-one relation, one for each entity that has one.
+    /// Returns the targets of a to-one relation, one for each entity that has one.
     public func related<Target, D, K>(_ keyPath: WritableKeyPath<Entity, ToOneRelation<Target, D, K>>)
         -> QueryList<Target>
     {
@@ -126,7 +126,7 @@ extension QueryList {
         return QueryList<Target>(context: context, within: parts.depth) { try linked(path, $0, $1).flatMap { $0 } }
     }
 
-    /// The targets of a to-many relation, a list for each entity.
+    /// Returns the targets of a to-many relation, a list for each entity.
     public func related<Target, D, K>(_ keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>)
         -> QueryGroup<Target>
     {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One term of a sort as a value, for sorts that key paths alone can't express.
+// A term of a sort as a value, for sorts that key paths can't express.
 
 /// A term of a sort: `sorted(by: .score, .by(\.title))`.
 public struct Sorting<Entity: EntityModelProtocol>: Sendable {
@@ -22,7 +22,7 @@ public struct Sorting<Entity: EntityModelProtocol>: Sendable {
         Self(term: SortTerm(metadata, of: Entity.self))
     }
 
-    /// Sorts by the score of the query's full-text match, best first. The match must be by an index.
+    /// Sorts by the score of the query's full-text match, best first. An index must answer the match.
     public static var score: Self { Self(term: .bestScore) }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries over the elements of arrays: each element is a row of its own, beside the entity and the elements that it is
-// within (an inner join of an entity with its own arrays; UNNEST in SQL). Rows come in the order of the entities, then
-// in that of the elements.
+// Queries over the elements of arrays: each element is a row of its own, with its entity and the elements around it (an
+// inner join of an entity with its own arrays; UNNEST in SQL). Rows come in the order of the entities, then of the
+// elements.
 
 import HornbeamTree
 
@@ -15,15 +15,15 @@ public struct Unnested<Entity: Sendable, Parent: Sendable, Element: Sendable>: S
     public let index: Int
 }
 
-/// The elements of arrays of some entities.
+/// A query for the elements of arrays of some entities.
 ///
 ///     let mobiles = Person.filter(\.name == "Sam").unnest(\.contacts).unnest(\.phones).filter { $0.type == "mobile" }
 ///     for row in try mobiles.resolve(in: context) {
 ///         print(row.entity.name, row.parent.element.type, row.element.number)
 ///     }
 ///
-/// Entities without elements have no rows; equal elements have one each. A condition on elements is answered by an
-/// array index over the same path and what is compared, if there is one; `explain` says so.
+/// Entities without elements have no rows; equal elements have one row each. An array index over the path and the
+/// compared value answers a condition on elements; `explain` shows it.
 public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element: Sendable>: Sendable {
     public typealias Row = Unnested<Entity, Parent, Element>
 
@@ -31,7 +31,7 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
     private let path: ArrayPath<Entity, Element>
     /// An entity has rows only if it has an element for each of these conditions.
     private let tests: [AnyElementTest]
-    /// Whether the rows are all elements of the path that pass the last of the tests.
+    /// Whether the rows are all elements of the path, or all that pass the only test.
     private let isOfPath: Bool
     private let rows: @Sendable (Entity) -> [Row]
     private var limit: Int?
@@ -52,7 +52,7 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
 
     // MARK: Building
 
-    /// The elements of an array that each element has.
+    /// Continues with the elements of an array in each element.
     public func unnest<Next: Sendable>(
         _ keyPath: KeyPath<Element, [Next]>
     ) -> UnnestQuery<Entity, Row, Next> {
@@ -80,10 +80,10 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
         }
     }
 
-    /// The rows whose elements pass. A condition on the elements around them comes before the next `unnest`.
+    /// Keeps the rows whose elements pass. Write a condition on outer elements before the next `unnest`.
     public func filter(_ condition: (ElementProxy<Element>) -> ElementPredicate<Element>) -> Self {
         let predicate = condition(ElementProxy())
-        // The test of each step calls that of the step before.
+        // The test of each step calls the test of the step before.
         guard !predicate.isTooDeep, tests.count < Filter.maximumDepth else {
             let refused = base.filter(Predicate(.tooDeep))
             return Self(refused, path, [], isOfPath: false, limit: limit, offset: offset) { _ in [] }
@@ -95,8 +95,8 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
         ) { rows($0).filter { test($0.element) } }
     }
 
-    /// Limits the rows of the whole query, wherever this stands in it, after skipping `offset` rows. There are none if
-    /// one of the two is negative.
+    /// Limits the rows of the whole query, at whichever step it is called, after skipping `offset` rows. There are no
+    /// rows if one of the two is negative.
     public func limit(_ limit: Int, offset: Int = 0) -> Self {
         var query = self
         query.limit = offset < 0 ? 0 : Swift.max(0, limit)
@@ -133,7 +133,7 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
         }
     }
 
-    /// Returns the number of rows. If an array index holds exactly these, only the counts in its tree are read.
+    /// Returns the number of rows. If an array index has exactly these rows, only the counts in its tree are read.
     public func count(in context: Context) throws -> Int {
         if let known = try context.session.run({ try knownCount($0) }) {
             return Swift.min(limit ?? .max, Swift.max(0, known - offset))
@@ -146,7 +146,8 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
         return count
     }
 
-    /// Returns the entities that have rows, each once, in their order. A limit counts entities here.
+    /// Returns the entities that have rows, each once, in their order. The query's limit and offset count entities
+    /// here.
     public func distinctParents(in context: Context) throws -> [Entity] {
         guard limit != 0 else { return [] }
         var found: [Entity] = []
@@ -168,7 +169,7 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
         by keyPath: KeyPath<Element, Key>, in context: Context
     ) throws -> [(key: Key, count: Int)] {
         var counts: [Key: Int] = [:]
-        // NaN, which isn't equal to itself, is one value here, the last.
+        // NaN isn't equal to itself. Here it counts as one value, which comes last.
         var unequal: (key: Key, count: Int)?
         try forEach(in: context) { row in
             let key = row.element[keyPath: keyPath]
@@ -190,7 +191,7 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
 
     // MARK: Entities
 
-    /// The entities that may have rows: those that an array index finds, if one narrows them.
+    /// Returns the entities that may have rows, narrowed by array indexes.
     private func narrowed(_ context: Context) throws -> QueryList<Entity> {
         guard !base.parts.isCut else { return base }
         return try context.session.run { session in
@@ -214,7 +215,7 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
         }
     }
 
-    /// The number of rows, if the ranges of an array index tell it.
+    /// Returns the number of rows if ranges of an array index give it, otherwise nil.
     private func knownCount(_ session: TypedTransaction) throws -> Int? {
         guard isOfPath, tests.count <= 1, base.isWhole, case .all = base.source else { return nil }
         let store = try session.store(Entity.self)
@@ -230,12 +231,12 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
 }
 
 extension QueryList {
-    /// The elements of an array of these entities, in their order, each a row of its own.
+    /// Returns a query for the elements of an array in these entities. Each element is a row of its own.
     public func unnest<Element: Sendable>(
         _ keyPath: KeyPath<Entity, [Element]>
     ) -> UnnestQuery<Entity, Entity, Element> { unnest(ArrayPath(keyPath)) }
 
-    /// The elements of an optional array; nil has no elements.
+    /// Returns a query for the elements of an optional array. Nil has no elements.
     public func unnest<Element: Sendable>(
         _ keyPath: KeyPath<Entity, [Element]?>
     ) -> UnnestQuery<Entity, Entity, Element> { unnest(ArrayPath(keyPath)) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One relation of an entity type with its types erased to closures, for deletion and nested queries, which don't know
-// the related type. The two makers take the key paths of both sides and so check them against each other.
+// A relation of an entity type, with the related type erased to closures for deletion and nested queries, which don't
+// know it. `mutual` takes the key paths of both sides, so the compiler checks that they fit.
 
 /// A relation as declared. Made by the macro.
 ///
@@ -8,9 +8,9 @@
 public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable {
     package let description: RelationDescription
     let keyPath: PartialKeyPath<Entity>
-    /// The key paths that mean its number of entities: as it is, with `.asc` and with `.desc`.
+    /// The key paths to its number of entities: plain, with `.asc` and with `.desc`.
     let count: (ascending: AnyKeyPath, explicit: AnyKeyPath, descending: AnyKeyPath)
-    /// The key paths to the id of the related entity, nil for a to-many relation.
+    /// The key paths to the id of the related entity, or nil for a to-many relation.
     let id: (plain: AnyKeyPath, ascending: AnyKeyPath?, descending: AnyKeyPath?)?
     let target: any EntityModelProtocol.Type
     /// The relation's operations that need no related type.
@@ -31,7 +31,7 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
         Self(name, keyPath, inverse: inverse, deleteRule)
     }
 
-    // Pairs that don't fit. They are here to say so in plain words: without them the compiler says it in types.
+    // Pairs that don't fit. They exist for their messages: without them the compiler's errors only name types.
 
     @available(*, unavailable, message: "the other side is one-way: give it an 'inverse:' too, or this one none")
     public static func mutual<Target, C, K, InverseC, InverseK>(
@@ -52,7 +52,7 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
         Self(name, keyPath, inverse: inverse, deleteRule)
     }
 
-    /// The key path of an id followed by `.asc`, and by `.desc`.
+    /// Returns the key paths of an id followed by `.asc` and by `.desc`.
     private static func ordered<ID: IndexKey & Comparable>(_ id: AnyKeyPath, _: ID.Type) -> (AnyKeyPath, AnyKeyPath)? {
         (id as? KeyPath<Entity, ID?>).map { ($0.appending(path: \ID?.asc), $0.appending(path: \ID?.desc)) }
     }
@@ -68,7 +68,7 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
         self.keyPath = keyPath
         let count = keyPath.appending(path: \Relation<Target, D, C, K>.count)
         self.count = (count, count.appending(path: \Int.asc), count.appending(path: \Int.desc))
-        // By way of a type that says nothing: the compiler doesn't see that the two may be one.
+        // Cast through `AnyKeyPath`, because the compiler doesn't know that the two types may be equal.
         let toOne = (keyPath as AnyKeyPath) as? WritableKeyPath<Entity, ToOneRelation<Target, D, K>>
         id = toOne.map { path in
             let id = path.appending(path: \ToOneRelation<Target, D, K>.id)
@@ -94,6 +94,6 @@ where
         self.keyPath = keyPath
     }
 
-    /// The relation's; nil if the entity doesn't declare it.
+    /// The relation's name, or nil if the entity doesn't declare the relation.
     var name: String? { try? Entity.entityShape.relation(keyPath).description.name }
 }

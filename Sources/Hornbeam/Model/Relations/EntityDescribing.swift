@@ -3,7 +3,7 @@
 // them. Nothing is read from the store for it.
 
 extension EntityModelProtocol {
-    /// The stored properties and the relations. Declarations of indexes are left out, which hold nothing.
+    /// The stored properties and the relations. Declarations of indexes have no contents and are left out.
     public var customMirror: Mirror {
         let shape = Self.entityShape
         let properties = shape.properties.map { (label: Optional($0.name), value: self[keyPath: $0.keyPath]) }
@@ -37,7 +37,7 @@ extension Relation: CustomStringConvertible, CustomDebugStringConvertible, Custo
     }
 
     public var debugDescription: String { description }
-    /// A leaf: the description says it all.
+    /// Without children: the description is complete.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Relation strategies of JSON coders, and JSON for people.
+// Relation strategies of JSON coders, and indented JSON.
 
 public import FoundationEssentials
 
@@ -10,7 +10,7 @@ extension JSONEncoder {
         set { userInfo[RelationEncodingStrategy.userInfoKey] = newValue }
     }
 
-    /// An encoder for people: indented, keys in order.
+    /// An encoder for readable output: indented, with sorted keys.
     public static var prettyPrinting: JSONEncoder {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

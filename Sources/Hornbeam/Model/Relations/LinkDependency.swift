@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The relations that a query reads. A commit can change the result in two ways: by links of the query's own rows, or by
-// entities that these lead to, whose links are followed back to the query's rows. A live query reads these rows again,
-// and no others.
+// The relations that a query reads. A commit can change the result by the links of the query's own rows, or by the
+// entities that these lead to, whose links are then followed back to the query's rows. A live query reads only these
+// rows again.
 
 import HornbeamTree
 
@@ -19,17 +19,17 @@ package struct RowDependency: Sendable {
     package var links: [LinkDependency]
 }
 
-/// The part of relations that is read of one type's entities.
+/// A relation that is read for the entities of a type.
 package enum LinkDependency: Sendable {
     /// The links of the entities, and their targets.
     case along(relation: String, RowDependency)
-    /// Whether other entities link to these, by a relation of the others.
+    /// The links from other entities to these, by a relation of the others.
     case from(type: String, relation: String)
 }
 
 /// A value that loads relations into entities, without their type.
 protocol LinkReading {
-    /// The relations that it reads, nil if they aren't known before it reads.
+    /// The relations that it reads, or nil if they aren't known before it reads.
     var dependencies: [LinkDependency]? { get }
 }
 
@@ -41,13 +41,13 @@ extension NestedSteps: LinkReading {
 }
 
 extension ListParts {
-    /// The relations that are loaded with the entities.
+    /// The relations that are loaded with the entities, or nil if they aren't known before.
     package var nestedDependencies: [LinkDependency]? {
         guard let nested else { return [] }
         return (nested as? any LinkReading)?.dependencies
     }
 
-    /// The dependencies of a list that selects among linked entities, nil if it depends on more than these.
+    /// The dependencies of a list that selects from linked entities, or nil if it depends on more than these.
     var dependencyOfLinked: RowDependency? {
         guard case .all = source, after == nil, !isRanked, !ignoresLinks, var links = nestedDependencies else {
             return nil
@@ -88,7 +88,7 @@ extension Filter {
 }
 
 extension RowDependency {
-    /// The trees that this is read from.
+    /// Returns the trees that this is read from.
     func trees(_ store: EntityStore) throws -> Set<TreeID> {
         var trees: Set<TreeID> = []
         try addTrees(store, to: &trees)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ids of linked entities in a level of a nested query, including entities that aren't stored. Integer ids are row
-// ids, so nothing is looked up for them. Any other id is read once, however many links lead to it.
+// ids and need no look-up. Any other id is read once, however many links lead to it.
 
 extension TypedTransaction {
-    /// The ids of each list's rows.
+    /// Returns the ids of each list's rows.
     /// - Parameter isToMany: whether a list may have more than one row.
     func ids<Target: EntityModelProtocol>(
         of links: LinkLists, isToMany: Bool, _: Target.Type
@@ -24,7 +24,7 @@ extension TypedTransaction {
         return LoadedLists(lists: ids.map { [$0] }, places: rows.firstPlaces(links.ends))
     }
 
-    /// The ids of rows that ascend, and the rows that have one.
+    /// Returns the ids of rows, which must ascend, and the rows that have an id.
     private func ids<ID: IndexKey>(of rows: [RowID], _ store: EntityStore) throws -> ([ID], [RowID]) {
         var ids: [ID] = []
         var found: [RowID] = []
@@ -52,9 +52,9 @@ extension TypedTransaction {
 }
 
 extension LoadedLists<Int> {
-    /// Row ids as the ids that they are.
+    /// Makes lists of integer ids, which are the row ids.
     fileprivate init(integers links: LinkLists, isToMany: Bool) {
-        // In a few links, probably no target is shared.
+        // A few links probably have different targets.
         if isToMany || links.count < 8 {
             lists = LinkLists.slices(links.ends) { links.targets[$0].map { Int(truncatingIfNeeded: $0.rawValue) } }
         } else {
@@ -66,7 +66,7 @@ extension LoadedLists<Int> {
 }
 
 extension LinkLists {
-    /// The result of `slice` for each list's range.
+    /// Returns the result of `slice` for each list's range.
     fileprivate static func slices<Element>(_ ends: [Int], _ slice: (Range<Int>) -> Element) -> [Element] {
         var start = 0
         return ends.map { end in

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values that a query has loaded for one relation, on their way into the entities of a level. They go through code
-// that the macro writes, because that is made for the entity's own type: setting a relation through its key path took
-// 1,700 instructions an entity.
+// The values that a query has loaded for one relation of the entities of a level. The macro's code puts them into the
+// entities, because it is compiled for the entity's type: setting a relation through its key path took 1,700
+// instructions for each entity.
 
-/// Entities or ids for one relation of the entities of a level. Made for `setRelation`, which the macro writes.
+/// Entities or ids for one relation of the entities of a level. Used by `setRelation`, which the macro writes.
 public struct LoadedRelation {
     /// The number of the relation in its type, in order of declaration.
     public let number: Int
@@ -13,7 +13,7 @@ public struct LoadedRelation {
     /// The index of each entity's list, -1 for none. Nil if lists and entities are in the same order.
     @usableFromInline let places: [Int]?
     @usableFromInline let isSlice: Bool
-    /// The entities whose lists are slices, where `isSlice` is false for the level as a whole.
+    /// The entities whose lists are slices although `isSlice` is false for the level.
     @usableFromInline let lacking: Set<Int>?
     @usableFromInline let isFragment: Bool
 
@@ -61,7 +61,8 @@ public struct LoadedRelation {
                 for index in list.indices {
                     let place = places.map { next < $0.count ? $0[next] : -1 } ?? next
                     next += 1
-                    // A to-one relation without a link says nothing: saving the value again then changes nothing.
+                    // A to-one relation without a link becomes `.none`, so that saving the value again doesn't change
+                    // it.
                     guard place >= 0, place < lists.count, C.isToMany || !lists[place].isEmpty else {
                         set(&list[index], .none)
                         continue

@@ -2,27 +2,27 @@
 // Nested queries: steps that load relations into entities that were just read. Each step handles all entities of its
 // level at once and reads each related entity once, however many entities share it.
 
-/// The things that `with(.entities, .ids)` loads, one element a level.
+/// A level of relations to load: `with(.entities, .ids)` loads entities, and the ids of their relations.
 public enum Nested: Hashable, Sendable {
-    /// The related entities' ids.
+    /// Loads the ids of the related entities.
     case ids
-    /// The related entities. With a condition, only those that meet it. If `schemaQuery` is true, all entities of the
-    /// type, linked or not.
+    /// Loads the related entities, or only those that meet a condition. If `schemaQuery` is true, all entities of the
+    /// type are loaded, linked or not.
     case entities(MetadataPredicate?, schemaQuery: Bool)
     /// Like `entities`, but marked as incomplete: saving them merges.
     case fragments(MetadataPredicate?, schemaQuery: Bool)
 
-    /// The related entities.
+    /// Loads the related entities.
     public static var entities: Nested { .entities(nil, schemaQuery: false) }
-    /// The related entities, marked as incomplete: saving them merges.
+    /// Loads the related entities, marked as incomplete: saving them merges.
     public static var fragments: Nested { .fragments(nil, schemaQuery: false) }
-    /// All entities of a to-many relation's type, linked or not, in the order of their last saves. A to-one relation
-    /// gets none.
+    /// Loads all entities of a to-many relation's type, linked or not, in the order of their last saves. A to-one
+    /// relation gets none.
     public static var schemaEntities: Nested { .entities(nil, schemaQuery: true) }
     /// Like `schemaEntities`, but with the entities marked as incomplete.
     public static var schemaFragments: Nested { .fragments(nil, schemaQuery: true) }
 
-    /// The related entities that meet a condition.
+    /// Loads the related entities that meet a condition.
     public static func entities(filter: MetadataPredicate) -> Nested { .entities(filter, schemaQuery: false) }
     public static func fragments(filter: MetadataPredicate) -> Nested { .fragments(filter, schemaQuery: false) }
     public static func schemaEntities(filter: MetadataPredicate) -> Nested { .entities(filter, schemaQuery: true) }
@@ -56,8 +56,8 @@ extension CardinalityProtocol {
 }
 
 extension QueryList {
-    /// All entities of the type in the order of their last saves, regardless of earlier selections. Nested in
-    /// `with(\.$relation) { $0.schemaQuery() }`, it gives them whether they are linked or not.
+    /// Returns all entities of the type in the order of their last saves, regardless of earlier selections. Nested in
+    /// `with(\.$relation) { $0.schemaQuery() }`, it returns them whether they are linked or not.
     public func schemaQuery() -> Self {
         var list = Self(context: context).sorted(by: .updatedAt)
         list.nested = nested
@@ -67,7 +67,7 @@ extension QueryList {
 }
 
 extension Query {
-    /// Loads nothing: a single entity has no list of all entities.
+    /// Loads nothing: all entities of a type don't fit a query for one.
     public func schemaQuery() -> Self { Self(list.limit(0)) }
 }
 
@@ -76,8 +76,7 @@ extension EntityModelProtocol {
     public static func schemaQuery() -> QueryList<Self> { QueryList().schemaQuery() }
 }
 
-/// The steps of one level. This is a class so that a list without steps needs no look for their type, which generic
-/// code looks up in tables.
+/// The steps of one level. A class, so that generic code needs no look-up of their type for a list without steps.
 final class NestedSteps<Entity: EntityModelProtocol>: Sendable {
     let steps: [NestedStep<Entity>]
 
@@ -88,12 +87,12 @@ final class NestedSteps<Entity: EntityModelProtocol>: Sendable {
 
 /// Loads one relation into the entities of a level.
 struct NestedStep<Entity: EntityModelProtocol>: Sendable {
-    /// Entities with their row ids, in the same order.
+    /// Loads the relation into entities. Their row ids are in the order of the entities.
     let load: @Sendable (_ entities: inout [[Entity]], _ rows: [RowID], _ session: TypedTransaction) throws -> Void
-    /// The relations that the step reads, nil if they aren't known before.
+    /// Returns the relations that the step reads, or nil if they aren't known before.
     let dependency: @Sendable () -> LinkDependency?
 
-    /// Loads ids alone, including those of entities that aren't stored.
+    /// Loads only ids, including those of entities that aren't stored.
     init<Target, D, C, K>(ids path: RelationPath<Entity, Target, D, C, K>, isSlice: Bool) {
         load = { entities, rows, session in
             let number = try Entity.entityShape.relationNumber(path.keyPath)
@@ -107,7 +106,7 @@ struct NestedStep<Entity: EntityModelProtocol>: Sendable {
         }
     }
 
-    /// Loads whole entities, as `query` selects, orders and completes them.
+    /// Loads the entities that `query` selects, in its order and with the relations that it loads.
     init<Target, D, C, K>(
         entities path: RelationPath<Entity, Target, D, C, K>, _ query: QueryList<Target>, isSlice: Bool,
         isFragment: Bool

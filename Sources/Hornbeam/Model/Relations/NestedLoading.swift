@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turning the lists of a level of a nested query into entities. Rows that several lists share are read and completed
-// once.
+// Makes entities of the lists of a level of a nested query. Rows that several lists share are read, with their
+// relations, only once.
 
 /// The lists of entities or ids for the entities of a level.
 struct LoadedLists<Element> {
@@ -8,8 +8,8 @@ struct LoadedLists<Element> {
     /// The index of each entity's list in the level, -1 for none. Nil if lists and entities are in the same order.
     var places: [Int]?
 
-    /// The entities of the level that have links to entities which aren't stored. Their lists are shorter than their
-    /// links. Returns nil if there are none.
+    /// Returns the entities of the level with links to entities that aren't stored, so that their lists are shorter
+    /// than their links. Returns nil if there are none.
     func lacking(_ links: LinkLists) -> Set<Int>? {
         var lacking: Set<Int>?
         var start = 0
@@ -39,8 +39,8 @@ extension QueryList {
         for step in nested.steps { try step.load(&entities, rows, session) }
     }
 
-    /// Returns the linked rows of each source within the query's limit, which the query then no longer has. So only a
-    /// page of a large relation is read. Returns nil if the limit counts after a choice or an order.
+    /// Returns the linked rows of each source within the query's limit, and removes the limit from the query, so that
+    /// only a page of a large relation is read. Returns nil if the limit applies after a filter or an order.
     mutating func takeLimit(of sources: [RowID], _ side: EdgeSide, _ session: TypedTransaction) throws -> LinkLists? {
         guard case .all = source, case .all = filter, order.isEmpty, parts.after == nil, let limit else { return nil }
         let links = try session.core.edges.storedLinks(side, ofEach: sources, offset: offset, limit: limit)
@@ -55,9 +55,9 @@ extension QueryList {
         return found.places.map { $0.map { found.lists[$0] } } ?? found.lists
     }
 
-    /// Returns the query's result for each list of linked rows. A query that only completes entities reads each row
-    /// once for all lists.
-    /// - Parameter isUnshared: whether it is known that no row is in two of them.
+    /// Returns the query's result for each list of linked rows. If the query neither selects nor orders, it reads each
+    /// row once for all lists.
+    /// - Parameter isUnshared: whether no row is known to be in two of them.
     /// - Parameter isToMany: whether a list may have more than one row.
     func lists(
         ofEach links: LinkLists, isUnshared: Bool, isToMany: Bool, _ session: TypedTransaction
@@ -76,14 +76,14 @@ extension QueryList {
         }
         let distinct = isUnshared ? nil : DistinctRows(links.targets)
         if let distinct, distinct.hasRepeats { return try shared(distinct, links.ends, isToMany: isToMany, session) }
-        // No entity is copied from one list to another.
+        // Without repeats no entity is copied from one list to another.
         var stored: [RowID]? = nested == nil ? nil : []
         var lists: [[Entity]] = try session.entities(of: links, stored: &stored)
         if let stored { try loadNested(&lists, stored, session) }
         return LoadedLists(lists: lists)
     }
 
-    /// Lists with common entities. To-one relations to the same entity share one list of it, so each costs only a
+    /// Returns lists with common entities. To-one relations to one entity share its list, so each costs only a
     /// reference count.
     private func shared(
         _ rows: DistinctRows, _ ends: [Int], isToMany: Bool, _ session: TypedTransaction
@@ -103,7 +103,7 @@ extension QueryList {
 }
 
 extension DistinctRows {
-    /// The indices and ends of lists without rows that aren't stored.
+    /// Returns the indices and ends of the lists without rows that aren't stored.
     func storedPlaces(_ ends: [Int]) -> (places: [Int], ends: [Int]) {
         guard places.contains(-1) else { return (places, ends) }
         var kept: [Int] = []

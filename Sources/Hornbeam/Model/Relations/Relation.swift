@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The statement of an entity value about one of its relations. The possible statements depend on the kind of relation,
-// and the type parameters are the kind: a statement that makes no sense doesn't compile. A relation never reads the
-// store by itself.
+// The value of one relation in an entity. The type parameters are the kind of the relation and determine its possible
+// values: a value that makes no sense doesn't compile. A relation never reads the store by itself.
 
 /// Whether a relation has another side.
 public protocol DirectionalityProtocol: Sendable {}
@@ -20,11 +19,11 @@ public protocol ConstraintsProtocol: Sendable {
     static var isRequired: Bool { get }
 }
 
-/// The kinds that relations are made of.
+/// The parts of a relation's kind.
 public enum Relations {
-    /// The target doesn't know the relation.
+    /// The target has no property for the other side.
     public enum OneWay: DirectionalityProtocol {}
-    /// The target has the other side as a property; both always agree.
+    /// The target has the other side as a property. Both sides always agree.
     public enum Mutual: DirectionalityProtocol {}
 
     public enum ToOne<Entity>: CardinalityProtocol {
@@ -42,8 +41,8 @@ public enum Relations {
         public static var isRequired: Bool { false }
     }
 
-    /// The relation can't be set to null. This is a to-one relation that is declared so, and every to-many relation,
-    /// which is empty instead.
+    /// The relation can't be set to null. These are to-one relations that are declared as required, and all to-many
+    /// relations, which are empty instead.
     public struct Required: ConstraintsProtocol {
         public static var isRequired: Bool { true }
     }
@@ -52,7 +51,7 @@ public enum Relations {
     public typealias DeleteRule = RelationDescription.DeleteRule
 }
 
-// The argument of `@Relationship(.required)`, for relations of either kind.
+// The arguments of `@Relationship(.required)`.
 
 extension ConstraintsProtocol where Self == Relations.Required {
     public static var required: Self { Self() }
@@ -72,8 +71,8 @@ public typealias ToOneRelation<E: EntityModelProtocol, D: DirectionalityProtocol
 public typealias ToManyRelation<E: EntityModelProtocol, D: DirectionalityProtocol, K: ConstraintsProtocol> =
     Relation<E, D, Relations.ToMany<E>, K>
 
-// Relations by their kind alone, for signatures: `init(id: Int, podcast: RequiredToOne<Podcast>)`. Names without
-// `OneWay` are mutual relations.
+// Relations by their kind, for signatures: `init(id: Int, podcast: RequiredToOne<Podcast>)`. Names without `OneWay` are
+// mutual relations.
 
 /// `@Relationship(inverse: \.episodes) var podcast: Podcast?`
 public typealias ToOne<E: EntityModelProtocol> = Relation<E, Relations.Mutual, Relations.ToOne<E>, Relations.Optional>
@@ -92,14 +91,14 @@ public typealias OneWayRequiredToOne<E: EntityModelProtocol> =
 public typealias OneWayToMany<E: EntityModelProtocol> =
     Relation<E, Relations.OneWay, Relations.ToMany<E>, Relations.Required>
 
-/// The value of a relation: nothing said, explicitly null, ids, or whole entities.
+/// The value of a relation in an entity: unset, explicitly null, ids, or whole entities.
 public struct Relation<
     Entity: EntityModelProtocol, Directionality: DirectionalityProtocol, Cardinality: CardinalityProtocol,
     Constraints: ConstraintsProtocol
 >: Sendable {
     @usableFromInline
     enum Content: Sendable {
-        /// Nothing said: saving leaves the links as they are.
+        /// Unset: saving leaves the links unchanged.
         case none
         /// Saving removes the link.
         case null
@@ -120,35 +119,36 @@ public struct Relation<
         self.isFragment = isFragment
     }
 
-    /// Nothing is said about the relation: saving leaves its links as they are.
+    /// The relation is unset: saving leaves its links unchanged.
     @inlinable @inline(__always)
     public static var none: Self { Self(.none) }
 
+    /// Whether the relation is unset.
     public var isNone: Bool {
         RelationReads.note()
         if case .none = content { return true }
         return false
     }
 
-    /// Whether it holds ids without entities.
+    /// Whether it has ids without entities.
     public var isId: Bool {
         RelationReads.note()
         if case .ids = content { return true }
         return false
     }
 
-    /// The related entities, nil if none were loaded.
+    /// The related entities, or nil if they were neither loaded nor set.
     public var entities: [Entity]? {
         RelationReads.note()
         if case .entities(let entities) = content { return entities }
         return nil
     }
 
-    /// The number of entities that the value names. In a filter or a sort, as `\.$messages.count`, it is the number of
+    /// The number of ids or entities in this value. In a filter or a sort, as `\.$messages.count`, it is the number of
     /// stored entities that the relation leads to, in O(log n) if all linked entities are stored.
     public var count: Int { linkedIds?.count ?? 0 }
 
-    /// The ids, or those of the entities; nil if the relation is unset.
+    /// The ids, or the ids of the entities. Nil if the relation is unset.
     var linkedIds: [Entity.ID]? {
         RelationReads.note()
         return switch content {
@@ -174,6 +174,7 @@ extension Relation where Cardinality == Relations.ToOne<Entity> {
     /// Links to the entity and merges its properties into the stored one.
     public static func fragment(_ entity: Entity) -> Self { Self(.entities([entity]), isFragment: true) }
 
+    /// The id of the related entity, or nil if the relation is unset or null.
     public var id: Entity.ID? { linkedIds?.first }
 }
 
@@ -183,23 +184,27 @@ extension Relation where Cardinality == Relations.ToOne<Entity>, Constraints == 
 }
 
 extension Relation where Cardinality == Relations.ToMany<Entity> {
-    /// Links to exactly these, stored or not.
+    /// Links to exactly the entities with these ids, stored or not.
     public static func ids(_ ids: [Entity.ID]) -> Self { Self(.ids(ids)) }
     /// Links to exactly these entities and saves them too.
     public static func relation(_ entities: [Entity]) -> Self { Self(.entities(entities)) }
     /// Links to exactly these entities and merges their properties into the stored ones.
     public static func fragment(_ entities: [Entity]) -> Self { Self(.entities(entities), isFragment: true) }
-    /// Adds links to these entities to the existing ones.
+    /// Adds links to the entities with these ids, stored or not.
     public static func appending(ids: [Entity.ID]) -> Self { Self(.ids(ids), isSlice: true) }
+    /// Adds links to these entities and saves them too.
     public static func appending(relation entities: [Entity]) -> Self { Self(.entities(entities), isSlice: true) }
+    /// Adds links to these entities and merges their properties into the stored ones.
     public static func appending(fragment entities: [Entity]) -> Self {
         Self(.entities(entities), isSlice: true, isFragment: true)
     }
 
+    /// The ids of the related entities, or nil if the relation is unset.
     public var ids: [Entity.ID]? { linkedIds }
 }
 
-/// Two relations are equal if they link the same ids: related entities don't count, and nothing said is like no links.
+/// Two relations are equal if they link to equal ids. The related entities don't count, and an unset relation equals
+/// one without links.
 extension Relation: Hashable {
     public static func == (left: Self, right: Self) -> Bool {
         (left.linkedIds ?? []) == (right.linkedIds ?? [])

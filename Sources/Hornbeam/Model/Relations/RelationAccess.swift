@@ -3,35 +3,35 @@
 
 import FoundationEssentials
 
-/// A relation's key path behind closures. One object, so that a declared relation doesn't grow by it.
+/// A relation's key path behind closures. An object, so that a declared relation stays small.
 final class RelationAccess<Entity: EntityModelProtocol>: Sendable {
     /// Returns the step that loads the relation as one level of `with(.entities, .ids)`, with `below` for the levels
     /// below.
     let step: @Sendable (_ level: Nested, _ below: [Nested]) -> NestedStep<Entity>
-    /// Returns the ids in the value's relation, or nil if it says nothing.
+    /// Returns the ids in the value's relation, or nil if it is unset.
     let ids: @Sendable (Entity) -> [Value]?
     /// Puts ids into the value's relation.
     let link: @Sendable (_ entity: inout Entity, _ ids: [Value]) -> Void
-    /// The related type. A closure, because types may be related in circles.
+    /// Returns the related type. A closure, because types may be related in circles.
     let target: @Sendable () -> EntityDescription
-    /// The text that follows the related type in the description of a key path to its id. It is not always `.id`: Swift
-    /// names the first property at the same offset, which may be an index's wrapper, of size zero.
+    /// Returns the text after the related type in the description of a key path to its id. It isn't always `.id`: Swift
+    /// names the first property at this offset, which may be the wrapper of an index, whose size is zero.
     let idText: @Sendable () -> Substring?
-    /// The stored type of the related type's ids.
+    /// The column type of the related type's ids.
     let idType: ColumnType
     /// Turns the ids of a to-many relation into additions to the present links.
     let keepOthers: @Sendable (inout Entity) -> Void
-    /// Copies another value's statement about the relation to a value.
+    /// Copies the relation of another value to a value.
     let copy: @Sendable (_ entity: inout Entity, _ other: Entity) -> Void
-    /// The latest time at which an entity in the value's relation was saved.
+    /// Returns the latest time at which an entity in the value's relation was saved.
     let latestUpdate: @Sendable (_ entity: Entity, _ levels: Int, _ session: TypedTransaction) throws -> Date?
 
     init<Target, D, C, K>(_ path: RelationPath<Entity, Target, D, C, K>) {
         step = { level, below in level.step(path, below) }
         ids = { entity in entity[keyPath: path.keyPath].linkedIds?.map(\.columnValue) }
         link = { entity, ids in
-            // An entity that was deleted when the relation was to-many may have several: take the first, as migrations
-            // keep it.
+            // If the entity was deleted when the relation was to-many, there may be several ids. Migrations keep the
+            // first, and so does this.
             let ids = C.isToMany ? ids : Array(ids.prefix(1))
             entity[keyPath: path.keyPath] = Relation(.ids(ids.compactMap { Target.ID(columnValue: $0) }))
         }

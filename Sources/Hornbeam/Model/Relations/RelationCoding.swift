@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Relations as JSON and its like, in one of three forms. Whether a relation was a fragment is never encoded.
+// Relations in JSON and other formats, in one of three forms. Whether a relation was a fragment is never encoded.
 //
 //                    id           ids              entity           entities            nothing said   null
 //     plain          {"id": x}    [{"id": x}, …]   the object       [object, …]         null           null
@@ -8,19 +8,20 @@
 
 /// The form in which relations are encoded. Set it on a `JSONEncoder`.
 public enum RelationEncodingStrategy: Sendable, Hashable {
-    /// As people write JSON by hand. An explicit null or slice isn't preserved: saving a decoded slice unlinks all
-    /// other entities. An object with only an id is read as an id, and so is one with an id that isn't a complete
-    /// entity, because a property is missing or of another type. If a list has such an object, all of its elements are
-    /// read as ids.
+    /// Plain objects and arrays, like JSON that is written by hand. An explicit null or slice isn't preserved: saving a
+    /// decoded slice unlinks all other entities. An object with only an id is read as an id. So is an object with an id
+    /// that isn't a complete entity, because a property is missing or has another type. If a list has such an object,
+    /// all of its elements are read as ids.
     case plain
     /// A container whose key distinguishes ids from entities, and null from an absent value.
     case keyedContainer
-    /// As `keyedContainer`, and the key distinguishes a slice, which is added to the links, from a whole relation.
+    /// Like `keyedContainer`, but the key also distinguishes a slice, which is added to the links, from a whole
+    /// relation.
     case explicitKeyedContainer
 }
 
-/// The forms in which relations are decoded. Set it on a `JSONDecoder`. JSON that fits several forms is read by the
-/// most explicit one.
+/// The forms in which relations are decoded. Set it on a `JSONDecoder`. If JSON fits several forms, the most explicit
+/// one is used.
 public struct RelationDecodingStrategy: OptionSet, Sendable, Hashable {
     public let rawValue: Int
 
@@ -34,7 +35,7 @@ public struct RelationDecodingStrategy: OptionSet, Sendable, Hashable {
 }
 
 extension RelationEncodingStrategy {
-    /// The strategy of encoders that have none.
+    /// The strategy of encoders that don't set one.
     public static let `default` = plain
     /// The key of the strategy in an encoder's `userInfo`, for encoders of all kinds.
     public static let userInfoKey = CodingUserInfoKey.named("hornbeam.relationEncoding")
@@ -43,7 +44,7 @@ extension RelationEncodingStrategy {
 }
 
 extension RelationDecodingStrategy {
-    /// The strategy of decoders that have none.
+    /// The strategy of decoders that don't set one.
     public static let `default` = plain
     /// The key of the strategy in a decoder's `userInfo`, for decoders of all kinds.
     public static let userInfoKey = CodingUserInfoKey.named("hornbeam.relationDecoding")
@@ -95,9 +96,9 @@ private struct AnyKey: CodingKey {
     }
 }
 
-/// The id that represents an entity in the plain form, nil for an entity. An object with only an id is read as the id,
-/// even if an entity needs no more. Saved as an entity it would replace the stored entity's other properties, or create
-/// an entity that the JSON only names.
+/// The id that represents an entity in the plain form, or nil for an entity. An object with only an id is read as the
+/// id, even if an entity needs no more: saving it as an entity would replace the stored entity's other properties, or
+/// create an entity that the JSON only links to.
 private struct PlainID<Entity: EntityModelProtocol>: Decodable where Entity.ID: Decodable {
     let id: Entity.ID?
 
@@ -126,7 +127,7 @@ private func entityOrID<Coded: Decodable, ID: Decodable>(
     do {
         return (try decodingNested(name) { try Coded(from: decoder) }, nil)
     } catch let error as HornbeamError {
-        // Nested too deeply: not to be cut off there.
+        // The error of too deep nesting. Reading an id instead would silently cut the value off.
         throw error
     } catch {
         guard let coded = try? ID(from: decoder) else { throw error }
@@ -224,8 +225,7 @@ extension Relation: Decodable where Entity: Decodable, Entity.ID: Decodable {
         var container = try decoder.unkeyedContainer()
         var ids: [Entity.ID] = []
         while !container.isAtEnd {
-            // Without decoding the entity: decoding it here and again with the list would double the work at each
-            // level.
+            // Doesn't decode the entity: decoding it here and again with the list would double the work at each level.
             guard let id = try container.decode(PlainID<Entity>.self).id else {
                 // If one element of a list is an entity, all are: an entity whose other properties are nil looks like
                 // an id. If they can't all be entities, all are ids.
@@ -277,7 +277,7 @@ extension Relationship: Decodable where Entity: Decodable, Entity.ID: Decodable 
 }
 
 extension KeyedDecodingContainer {
-    /// A missing key says nothing about the relation. Chosen by synthesised code over the standard `decode`.
+    /// Decodes a missing key as an unset relation. Synthesised code prefers this to the standard `decode`.
     public func decode<Value, E, D, C, R>(_ type: Relationship<Value, E, D, C, R>.Type, forKey key: Key) throws
         -> Relationship<Value, E, D, C, R> where E: Decodable, E.ID: Decodable
     {
@@ -288,6 +288,6 @@ extension KeyedDecodingContainer {
 // MARK: - Coders
 
 extension CodingUserInfoKey {
-    /// Every text is a key: the initialiser gives nil for none of them.
+    /// Every text is a valid key, so the initialiser never returns nil.
     fileprivate static func named(_ name: String) -> Self { Self(rawValue: name)! }
 }

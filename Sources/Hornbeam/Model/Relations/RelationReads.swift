@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions, sorts and aggregates by properties that aren't stored are asked of decoded entities, whose relations
-// aren't loaded: `\.$author.id == 1` would be false for all. So it is noticed when a property asks a relation, and the
-// query is refused instead of answered wrongly.
+// Conditions, sorts and aggregates by computed properties read decoded entities, whose relations aren't loaded: a
+// property that reads a relation would give a wrong answer. So such a read is detected, and the query throws an error.
 
 import Glibc
 import Synchronization
 
 enum RelationReads {
-    /// Number of running tests of properties, in all threads. If it is 0, nothing else is read.
+    /// Number of running reads of properties, in all threads. If it is 0, `note` reads nothing else.
     private static let asking = Atomic<Int>(0)
-    /// Set in a thread whose property has read a relation. Nil if the system has no key left: then no read is noticed.
+    /// The key of a flag that is set in a thread whose property has read a relation. Nil if the system has no key left:
+    /// then no read is detected.
     private static let noticed: pthread_key_t? = {
         var key: pthread_key_t = 0
         return pthread_key_create(&key, nil) == 0 ? key : nil
@@ -27,7 +27,7 @@ enum RelationReads {
     }
 
     /// Returns the result of `body`, which reads a decoded entity. Throws `.invalid` if it has read a relation of the
-    /// entity. A deleted entity has the ids of its relations with it, and may be asked.
+    /// entity. A deleted entity contains the ids of its relations, so they may be read.
     static func refusing<Value>(_ label: String, _ type: any Any.Type, _ body: () throws -> Value) throws -> Value {
         guard let noticed, !(type is any Tombstone.Type) else { return try body() }
         asking.add(1, ordering: .relaxed)

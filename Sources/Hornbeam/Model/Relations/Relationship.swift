@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The property wrapper that declares a relation. The property shows the loaded entities and can't be set; the relation
-// is set through `$property`. The choice of the initialiser decides the kind of the relation. The initialisers for
-// relations are inlinable, because every entity that is read makes them anew: so the key paths in them are not even
-// made.
+// is set through `$property`. The initialiser determines the kind of the relation. Initialisers are inlinable, because
+// reading an entity calls them: inlined, the key paths in their arguments aren't made.
 
 /// Declares a relation of an entity: `@Relationship(inverse: \.messages) var chat: Chat?`.
 @propertyWrapper
@@ -10,7 +9,7 @@ public struct Relationship<
     Value, Entity: EntityModelProtocol, Directionality: DirectionalityProtocol, Cardinality: CardinalityProtocol,
     Constraints: ConstraintsProtocol
 >: Sendable where Cardinality.Entity == Entity, Cardinality.Value == Value {
-    /// The value's statement about the relation.
+    /// The relation as set or loaded.
     public var projectedValue: Relation<Entity, Directionality, Cardinality, Constraints>
 
     @inlinable @inline(__always)
@@ -29,9 +28,9 @@ public struct Relationship<
     }
 }
 
-// A value after `=` is a new entity's relation: entities, or a relation such as `.ids(["1"])`. An entity that is read
-// ignores it. The compiler looks for the value among all initialisers, whatever they call a `wrappedValue`; `.none`
-// could be either, hence the preference.
+// A value after `=` is a new entity's relation: entities, or a relation such as `.ids(["1"])`. Reading an entity
+// ignores it. The compiler tries all initialisers with a `wrappedValue`; `.none` could be of either type, so those that
+// take entities are disfavoured.
 
 // One way.
 
@@ -90,7 +89,7 @@ where
 }
 
 // Mutual. The inverse names the other side, to-one or to-many. The macro's code checks that the inverse is a relation
-// that names this side in turn: here the target may not be known as an entity yet.
+// that names this side. It can't be checked here, where the target may not be known as an entity yet.
 
 extension Relationship
 where

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Key paths that begin with a relation, `\.podcast?.id` or `\.$podcast.isNone`. Swift has no way to look into a key
-// path, but its description is that of its beginning, followed by the rest.
+// Key paths that begin with a relation, `\.podcast?.id` or `\.$podcast.isNone`. Swift can't split a key path, but its
+// description begins with the description of the path's first part.
 
 import Synchronization
 
@@ -18,11 +18,11 @@ final class ShownRelations: Sendable {
     private struct Texts: Sendable {
         /// The descriptions of the key paths that begin at relations.
         var beginnings: [String] = []
-        /// The relations that key paths begin with, nil for key paths without a relation.
+        /// The relations that key paths begin with, or nil for key paths without a relation.
         var known: [PathKey: Found?] = [:]
     }
 
-    /// `@unchecked Sendable`: paths of properties, which hold nothing.
+    /// `@unchecked Sendable`: paths of properties capture nothing.
     private struct PathKey: Hashable, @unchecked Sendable {
         let keyPath: AnyKeyPath
     }
@@ -32,7 +32,7 @@ final class ShownRelations: Sendable {
     private let values: [PathKey]
     private let texts = Mutex(Texts())
 
-    /// By relations: see `RelationAccess`. Closures, because types may be related in circles.
+    /// For each relation: see `RelationAccess`. Closures, because types may be related in circles.
     private let idTexts: [@Sendable () -> Substring?]
 
     /// - Parameter values: the key paths of the relations themselves.
@@ -42,16 +42,17 @@ final class ShownRelations: Sendable {
         self.values = paths.isEmpty ? [] : values.map { PathKey(keyPath: $0) }
     }
 
-    /// The number of the relation that the property shows; nil for other properties.
+    /// Returns the number of the relation that the property shows, or nil for other properties.
     func place(of keyPath: AnyKeyPath) -> Int? { paths.firstIndex(of: PathKey(keyPath: keyPath)) }
 
-    /// The number of the relation if the key path is its entity's id: `\.podcast?.id` or `\.podcast!.id`.
+    /// Returns the number of the relation if the key path is its entity's id, otherwise nil: `\.podcast?.id` or
+    /// `\.podcast!.id`.
     func place(ofIDAt keyPath: AnyKeyPath) -> Int? { found(keyPath).flatMap { $0.isID ? $0.place : nil } }
 
-    /// The number of the relation that the key path leads through or ends at.
+    /// Returns the number of the relation that the key path leads through or ends at, or nil if there is none.
     func place(on keyPath: AnyKeyPath) -> Int? { found(keyPath)?.place }
 
-    /// Looks up the description of the key path, which takes time to make.
+    /// Looks up the result for the key path, because making its description takes time.
     private func found(_ keyPath: AnyKeyPath) -> Found? {
         if paths.isEmpty { return nil }
         let key = PathKey(keyPath: keyPath)
@@ -59,7 +60,7 @@ final class ShownRelations: Sendable {
         let found = beginning(of: "\(keyPath)")
             .map { Found(place: $0.place, isID: isID($0.rest, of: $0.place)) }
         texts.withLock { texts in
-            // Key paths with arguments may be without number.
+            // There may be any number of key paths with arguments.
             if texts.known.count >= Self.mostKnown { texts.known = [:] }
             texts.known[key] = .some(found)
         }
