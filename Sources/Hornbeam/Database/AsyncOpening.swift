@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening without blocking the thread: a file that must be brought up to new models takes its time.
+// Opening without blocking the thread, because adapting a file to new models may take long.
 
 import Dispatch
 import Synchronization
 
 extension Database {
-    /// Opens as `init(at:models:)` does, without blocking the caller's thread. Cancelling the task cancels the opening
-    /// as a `progress` that throws does: the error is a `CancellationError`.
+    /// Opens a database like `init(at:models:)`, without blocking the caller's thread. If the task is cancelled, the
+    /// file stays as it was, and the error is a `CancellationError`.
     public static func open(
         at path: String, models: any EntityModelProtocol.Type..., options: Options = Options(),
         migrations: [Migration] = [], indexes: [any RegisteredIndex] = [],
@@ -25,8 +25,8 @@ extension Database {
         let isCancelled = Atomic(false)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                // A queue of its own: opening waits for the disk and for other programs, which must not hold up a
-                // thread that tasks share.
+                // A queue of its own: opening waits for the disk and for other processes, and must not block a thread
+                // that tasks share.
                 DispatchQueue(label: "hornbeam.opening").async {
                     let report = { (step: MigrationProgress) throws in
                         if isCancelled.load(ordering: .relaxed) { throw CancellationError() }

@@ -7,7 +7,7 @@ import HornbeamTree
 public struct BatchUpdates<Value> {
     /// The value that the closure returned.
     public let value: Value
-    /// The changes by entity type, with those of middleware, hooks and delete rules: `changes[Book.self].updated`.
+    /// The changes by entity type, including those of middleware, hooks and delete rules: `changes[Book.self].updated`.
     public let changes: StoreChanges
 }
 
@@ -23,9 +23,9 @@ extension BatchUpdates {
 }
 
 extension Database {
-    /// Runs a write and returns its changes. All that `updates` does to entities and indexes is committed as one step,
-    /// or none of it if it throws. Within it, reads see the changes made so far. It takes memory as `onWillCommit`
-    /// does.
+    /// Runs a write and returns its changes. All changes of entities and indexes by `updates` are committed as one
+    /// step, or none if it throws. Reads within it see the changes made so far. It needs as much memory as a write with
+    /// `onWillCommit`.
     @discardableResult
     public func performBatchUpdates<Value>(
         _ updates: (inout Context) throws -> Value
@@ -35,8 +35,8 @@ extension Database {
         return try BatchUpdates(value: value, told: changes)
     }
 
-    /// Runs a write and returns its changes, without blocking the caller's thread. Its turn, and the effect of
-    /// cancelling the task, are as with an asynchronous `write`.
+    /// Runs a write and returns its changes, without blocking the caller's thread. Waiting and cancellation work as in
+    /// an asynchronous `write`.
     @discardableResult
     public func performBatchUpdates<Value: Sendable>(
         _ updates: @escaping @Sendable (inout Context) throws -> Value
@@ -45,8 +45,8 @@ extension Database {
         return try BatchUpdates(value: value, told: changes)
     }
 
-    /// The number of the newest committed state. It grows only with commits that have changed something: equal numbers
-    /// mean equal content.
+    /// The number of the newest committed state. Only commits that change something increase it: equal numbers mean
+    /// equal content.
     public var version: UInt64 {
         get throws { try newestState() }
     }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entities of a type that differ between two states. Only changed rows are read, with any number of commits
-// between.
+// The entities of a type that differ between two states. Only changed rows are read, however many commits are between.
 
 import HornbeamPages
 import HornbeamTree
 
 extension TypedTransaction {
-    /// Returns whether any row of a type differs from its content in another read. Reads the differing parts of the
+    /// Returns whether any row of a type differs from its content in another read. Reads only differing parts of the
     /// tree, up to the first row that differs.
     package func hasChangedRows<Entity: EntityModelProtocol>(of _: Entity.Type, since old: TypedTransaction) throws
         -> Bool
@@ -42,14 +41,14 @@ extension TypedTransaction {
 extension EntityChanges {
     /// Finds the entities of a type that differ between the states of two reads of one database. Either may be the
     /// earlier one. Throws `.invalid` for the context of a write. The time depends on the amount of changes. A save
-    /// counts as a change even if all values stay the same, because its time differs.
+    /// that changes no value counts as a change if it changes the time of the last save.
     public init(from old: Context, to new: Context) throws {
         self = try new.session.run { try StoreChanges(of: Entity.self, from: old.session, to: $0)[Entity.self] }
     }
 }
 
-/// Joins the changes of rows that belong to one entity. An entity whose id is not a row id gets another row when it is
-/// saved again. Its removal from one row and its arrival in another are one entry then.
+/// Joins the changes of rows that belong to one entity. An entity whose id is not a row id gets another row if it is
+/// deleted and saved again: its removal from one row and its arrival in another become one entry.
 package func joined<Item, ID: Hashable>(
     _ entries: [(before: Item?, after: Item?)], id: (Item) -> ID
 ) -> [(before: Item?, after: Item?)] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closures that are called after each commit, without its changes: a listener reads these from the log.
+// Closures that are called after each commit. They don't get its changes, which listeners read from the log.
 
 import Synchronization
 

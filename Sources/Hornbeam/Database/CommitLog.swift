@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commits that observers have not processed yet. A commit is added before it is visible, so a reader of a state
-// finds all commits that led to it. The log is bounded: an observer that comes too late finds a gap and runs its query
+// finds all commits that led to it. The log is bounded: an observer that is too slow finds a gap and runs its query
 // again.
 
-/// Commits by number. A commit that fell stays without harm: no later one was built on it, so no way leads there.
+/// Commits by number. Failed commits may stay in it: no later commit is based on them, so they are never found.
 package struct CommitLog: Sendable {
     /// In the order in which they were added.
     private var commits: [CommitChanges] = []
@@ -15,17 +15,17 @@ package struct CommitLog: Sendable {
     package mutating func append(_ commit: CommitChanges) {
         add(commit)
         guard size.isTooMuch else { return }
-        // Half of them at once, so that the next commits needn't.
+        // Removes half of them at once, so that the next commits need no removal.
         let count = commits.count / 2
         for commit in commits[..<count] { take(commit) }
         if size.isTooMuch { forgetAll() } else { drop(count) }
     }
 
     private mutating func add(_ commit: CommitChanges) {
-        // A number may have been tried before without success: then the new commit has it.
+        // A failed commit may have had this number. Then the new commit takes its place.
         places[commit.number] = commits.count
         commits.append(commit)
-        // Each counts as a row, so that small ones don't gather without end.
+        // Each commit counts as a row, so that the number of small ones is bounded too.
         size.rows += commit.size.rows + 1
         size.bytes += commit.size.bytes
     }
@@ -53,7 +53,7 @@ package struct CommitLog: Sendable {
 
     package mutating func forgetAll() { self = CommitLog() }
 
-    /// The commits that lead from state `seen` to state `number`, the oldest first; nil if one is missing.
+    /// Returns the commits that lead from state `seen` to state `number`, the oldest first, or nil if one is missing.
     package func commits(after seen: UInt64, to number: UInt64) -> [CommitChanges]? {
         var found: [CommitChanges] = []
         var state = number

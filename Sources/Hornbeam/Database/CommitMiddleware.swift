@@ -4,7 +4,7 @@
 
 import Synchronization
 
-/// A handle to a registration by `Database.onWillCommit`, to remove it.
+/// A registration by `Database.onWillCommit`. Pass it to `Database.remove`.
 public struct CommitMiddleware: Sendable, Hashable {
     fileprivate let number: Int
 }
@@ -44,17 +44,17 @@ final class CommitMiddlewareList: Sendable {
 }
 
 extension Database {
-    /// Registers `body` to run in each write transaction that has changed something, when the transaction's own closure
-    /// is done and before it is committed. It may change entities and indexes in turn. If it throws, nothing of the
-    /// transaction remains, and `write` throws the error.
+    /// Registers `body` to run in each write transaction that has changed something, after the closure of the write and
+    /// before the commit. It may change entities and indexes. If it throws, nothing of the transaction remains, and
+    /// `write` throws the error.
     ///
-    /// Each middleware runs once in a transaction, in the order of registration. `changes` has everything that the
-    /// transaction has changed until then, including the changes of the middleware that ran before, but never its own:
-    /// no chain of effects can go in circles. Observers, `performBatchUpdates` and the next middleware see its changes.
-    /// Middleware registered during a write runs from the next write on.
+    /// Each middleware runs once in a transaction, in the order of registration. `changes` has all changes of the
+    /// transaction until then, including those of the middleware before it, but never its own, so that middleware can't
+    /// cause itself to run again. Observers, `performBatchUpdates` and the next middleware see its changes. Middleware
+    /// registered during a write runs from the next write on.
     ///
-    /// As long as there is any middleware, each write keeps in memory the former content of the rows that it changes.
-    /// For a large import this takes about 100 bytes for each new entity, and the former row of each changed one.
+    /// While any middleware is registered, each write keeps in memory the former content of the rows that it changes:
+    /// about 100 bytes for each new entity, and the former row of each changed one.
     @discardableResult
     public func onWillCommit(
         _ body: @escaping @Sendable (_ context: inout Context, _ changes: StoreChanges) throws -> Void
@@ -62,8 +62,8 @@ extension Database {
         middleware.add(body)
     }
 
-    /// Removes a registration made by `onWillCommit` or `keep`. Returns whether it was there. A write that is under way
-    /// still uses it.
+    /// Removes a registration made by `onWillCommit` or `keep`. Returns whether it was registered. A write that is
+    /// running may still call it.
     @discardableResult
     public func remove(_ middleware: CommitMiddleware) -> Bool { self.middleware.remove(middleware) }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An open database: one file (or memory), the entity types it was opened with, and its transactions. Reads see a frozen
-// state and never wait. Writes run one after the other, and a write that throws changes nothing.
+// An open database: a file (or memory), the entity types that it was opened with, and its transactions. Reads see a
+// frozen state and never wait. Writes run one after the other, and a write that throws changes nothing.
 
 import Dispatch
 import HornbeamPages
@@ -14,29 +14,30 @@ public final class Database: Sendable {
     package let schema: Schema
     private let requiresRelations: Bool
     private let deletedRetention: DeletedRetention
-    /// The purge of deleted entities, nil if no deleted entity is purged by itself.
+    /// The automatic purge of deleted entities, or nil if there is none.
     private let deletedPurge: DeletedPurge?
-    /// The schema's version where another process may change it.
+    /// The schema's version if another process may change it, otherwise nil.
     private let followedVersion: UInt64?
     /// The registered indexes. Changed by the holder of the write transaction, which keeps the lock until its commit
-    /// has succeeded or failed. If the file is open for reading alone, any thread may change them.
+    /// has succeeded or failed. If the file is open read-only, any thread may change them.
     let registry: Mutex<RegisteredIndexes>
     var registered: RegisteredIndexes { registry.withLock { $0 } }
     /// The registered indexes that queries use.
     let planned = PlannedIndexes()
     /// The indexes that are built in the background.
     let builds = IndexBuilds()
-    /// Whether the file is open for reading alone.
+    /// Whether the file is open read-only.
     package var isReadOnly: Bool { followedVersion != nil }
-    /// The watch over transactions and queries; nil if the options ask for neither a log nor spans.
+    /// The watch over transactions and queries, or nil if the options have neither a log nor spans.
     let watch: OperationWatch?
     /// Transactions of reads that have ended, kept for later reads.
     private let idle = IdleReads<TypedTransaction>()
-    // Asynchronous transactions run here, so that a waiting writer never holds up a thread of the cooperative pool.
+    // Asynchronous transactions run on these queues, so that a waiting writer never blocks a thread of the cooperative
+    // pool.
     private let readers = DispatchQueue(label: "hornbeam.readers", attributes: .concurrent)
     private let writer = DispatchQueue(label: "hornbeam.writer")
-    // Commits wait for the medium here, one after the other in their order, while `writer` runs the next closures. All
-    // commits made by the end of one wait share the next write-through.
+    // Commits wait for the medium on this queue, in their order, while `writer` runs the next closures. All commits
+    // that are made during one wait share the next write to the medium.
     private let commits = DispatchQueue(label: "hornbeam.commits")
     /// The observers of the database.
     let live = LiveHub()
@@ -44,28 +45,29 @@ public final class Database: Sendable {
     private let listeners = CommitListeners()
     /// The reads that hold a state of the database.
     let longReads = LongLivedReads()
-    /// Whether the log may have consumers: each write looks into the file then. Writes come one after the other, so a
-    /// write that finds no consumers clears this for the next ones.
+    /// Whether the log may have consumers. Each write then looks in the file. Only one write runs at a time, so a write
+    /// that finds no consumers clears this for the next ones.
     let mayLog = Atomic<Bool>(true)
     /// The middleware that runs before each commit.
     let middleware = CommitMiddlewareList()
 
-    /// Opens the database in the file at `path`, and makes it if there is none.
+    /// Opens the database in the file at `path`, and creates the file if there is none.
     ///
-    /// The declared types are compared with the stored ones, and the file is brought up to them in one transaction. New
+    /// The declared types are compared with the stored ones, and the file is adapted to them in one transaction. New
     /// types, properties and indexes are added, stored entities get the defaults of new properties, and `migrations`
-    /// describe the changes that can't be told from the models. Throws `.schemaMismatch` for a change that needs a
-    /// migration. If anything fails in that, a closure of yours included, the file stays as it was. The time depends on
-    /// the number of entities where rows or indexes have to be made.
+    /// describe the changes that can't be derived from the models. Throws `.schemaMismatch` for a change that needs a
+    /// migration. If anything fails, including a closure of yours, the file stays as it was. The time depends on the
+    /// number of entities whose rows or index entries have to be made.
     ///
     /// - Parameters:
     ///   - path: the path of the database file.
     ///   - models: the entity types that the program uses. Types that they have relations to are added automatically.
     ///   - options: durability, page size, whether the file is opened read-only, and more.
-    ///   - migrations: in the order in which they were added to the program. Those that don't apply cost nothing.
-    ///   - indexes: to be registered, each in a transaction of its own as by `register`, once the file fits the models:
-    ///     if that fails, the file keeps the models' schema and the indexes before.
-    ///   - progress: called now and then while rows are migrated and indexes built; throws to cancel.
+    ///   - migrations: the migrations in the order in which they were added to the program. Those that don't apply cost
+    ///     nothing.
+    ///   - indexes: the indexes to register, each in a transaction of its own, once the file fits the models. If one
+    ///     fails, the file keeps the models' schema and the indexes before it.
+    ///   - progress: called from time to time while rows are migrated and indexes built. It may throw to cancel.
     public convenience init(
         at path: String, models: any EntityModelProtocol.Type..., options: Options = Options(),
         migrations: [Migration] = [], indexes: [any RegisteredIndex] = [], progress: MigrationProgress.Handler? = nil
@@ -82,7 +84,7 @@ public final class Database: Sendable {
             models: try ModelSet(models), migrations: migrations, isReadOnly: options.isReadOnly,
             keepsDeleted: options.keepsDeleted, progress: progress)
         for index in indexes { try index.registration.check() }
-        // Recovery needs them to compute the reduced values in branches.
+        // Recovery computes the reduced values in branches with them.
         let reductions = indexes.compactMap(\.registration.reduction)
         let (watch, began) = (OperationWatch(options, path), ContinuousClock.now)
         do {
@@ -111,13 +113,13 @@ public final class Database: Sendable {
         }
     }
 
-    /// A database without a file.
+    /// Makes a database in memory, without a file.
     /// - Parameters:
     ///   - models: the entity types that the program uses. Types that they have relations to are added automatically.
-    ///   - requiresRelations: as `Options.requiresRelations`.
-    ///   - keepsDeleted: as `Options.keepsDeleted`.
+    ///   - requiresRelations: see `Options.requiresRelations`.
+    ///   - keepsDeleted: see `Options.keepsDeleted`.
     ///   - migrations: only those made by `Migration.run` have an effect, because the database is new.
-    ///   - indexes: to be registered before the database is returned.
+    ///   - indexes: the indexes to register before the database is returned.
     public static func inMemory(
         models: any EntityModelProtocol.Type..., requiresRelations: Bool = false,
         keepsDeleted: DeletedRetention = .never, migrations: [Migration] = [], indexes: [any RegisteredIndex] = []
@@ -150,7 +152,7 @@ public final class Database: Sendable {
             do {
                 (schema, followedVersion) = try opening.run(in: store, watch)
             } catch {
-                // The error to report is that of the schema, not of a close that follows it.
+                // The error of the schema is reported, not one of closing.
                 try? store.close()
                 throw error
             }
@@ -167,13 +169,14 @@ public final class Database: Sendable {
         }
     }
 
-    /// The entity types of the file, by name: those of the models and any others, with columns, indexes and relations
-    /// as they are stored. Parts that models no longer declare are listed too.
+    /// All entity types in the file, in the order of their names, with columns, indexes and relations as they are
+    /// stored. Types and parts that models no longer declare are listed too.
     public var schemaDescription: [EntityDescription] { schema.typeNames.compactMap { schema.types[$0]?.description } }
 
     // MARK: - Transactions
 
-    /// Runs `body` in a frozen view of the newest committed state.
+    /// Runs `body` in a read of the newest committed state, which doesn't change while it runs. Never waits for a
+    /// write.
     public func read<Result>(_ body: (Context) throws -> Result) throws -> Result {
         if let watch { return try read(watchedBy: watch, body) }
         return try read(endingBy: nil, watched: nil, body)
@@ -185,7 +188,7 @@ public final class Database: Sendable {
     }
 
     /// - Parameters:
-    ///   - interruption: once it is set, the read throws when it continues.
+    ///   - interruption: if it is set, the read throws as soon as it continues.
     ///   - watched: gets the read's queries.
     @inline(__always)
     private func read<Result>(
@@ -215,27 +218,28 @@ public final class Database: Sendable {
         return session
     }
 
-    /// A read whose queries are watched, as those of no transaction, if transactions are watched.
+    /// Begins a read. If the options have a log or spans, its queries are watched, as queries without a transaction.
     private func beginWatchedRead() throws(StorageError) -> StoreTransaction {
         let core = StoreTransaction(try store.beginRead(), schema: schema, planned: planned)
         if let watch { core.watchQueries(by: QueryWatch(watch.beginQuery)) }
         return core
     }
 
-    /// Throws if another process has changed the schema since: rows would be read by columns they don't have.
+    /// Throws if another process has changed the schema since: rows would be read by wrong columns.
     private func checkVersion(_ session: TypedTransaction) throws {
         guard let followedVersion else { return }
         try session.checkSchemaVersion(followedVersion)
     }
 
-    /// Keeps the read's objects for the next read, unless a part of them is still referenced: a context that was kept
-    /// must find its transaction ended. Reuse saves a quarter of the instructions of reading one entity.
+    /// Keeps the read's objects for the next read, which saves a quarter of the instructions of reading one entity. If
+    /// a part of them is still referenced, the read is ended for good, because a context that a program has kept must
+    /// find its transaction ended.
     private func end(_ session: inout TypedTransaction) {
         if isKnownUniquelyReferenced(&session), session.suspend() { idle.give(session) } else { session.end() }
     }
 
-    /// Runs `body` in the one write transaction, after waiting its turn. When this returns, the changes are durable as
-    /// the database's options say. If it throws, nothing of them remains. A write inside a write throws `.invalid`:
+    /// Runs `body` in the write transaction, of which there is one at a time. When this returns, the changes are
+    /// durable as the database's options say. If it throws, no change remains. Throws `.invalid` inside another write:
     /// pass the context on instead.
     @discardableResult
     public func write<Result>(_ body: (inout Context) throws -> Result) throws -> Result {
@@ -250,7 +254,8 @@ public final class Database: Sendable {
         try run(durability, body)
     }
 
-    /// The public functions take no optional, because its `.none` would hide that of `Durability`.
+    /// Runs a write. The public functions take no optional durability, because its `.none` would hide
+    /// `Durability.none`.
     /// - Parameter tell: gets the changes, before the commit.
     func run<Result>(
         _ durability: Durability?, telling tell: ((StoreChanges) -> Void)? = nil,
@@ -276,13 +281,13 @@ public final class Database: Sendable {
     }
 
     /// Adds a closure that is called after each commit of this process, once the commit is visible and as durable as
-    /// was asked. The writer's thread calls it, so it must be quick.
+    /// requested. The writer's thread calls it, so it must be fast.
     /// - Returns: the argument for `forget`, which removes the closure.
     package func onCommit(_ body: @escaping @Sendable () -> Void) -> Int { listeners.add(body) }
 
     package func forget(_ listener: Int) { listeners.remove(listener) }
 
-    /// The trees whose changes the log's consumers want; nil if there are no consumers.
+    /// Returns the trees whose changes the log's consumers want, or nil if there are no consumers.
     private func loggedTrees(_ transaction: Transaction) throws(StorageError) -> LoggedTrees? {
         guard mayLog.load(ordering: .acquiring) else { return nil }
         do throws(StorageError) {
@@ -295,7 +300,7 @@ public final class Database: Sendable {
         }
     }
 
-    /// Runs `body` and commits, but for the wait until the commit is durable.
+    /// Runs `body` and commits. Doesn't wait until the commit is durable.
     private func begin<Result>(
         _ durability: Durability?, watched: WatchedTransaction? = nil, telling tell: ((StoreChanges) -> Void)? = nil,
         _ body: (inout Context) throws -> Result
@@ -333,7 +338,7 @@ public final class Database: Sendable {
                 if let purged { deletedPurge?.proceed(to: purged) }
                 return (result, commit)
             } catch {
-                // Without effect if the commit itself failed: the transaction has ended then.
+                // Has no effect if the commit itself failed, because the transaction has ended then.
                 transaction.abort()
                 throw error
             }
@@ -342,10 +347,10 @@ public final class Database: Sendable {
         }
     }
 
-    /// Runs `body` in a read without blocking the caller's thread. If its task is cancelled before the closure has
-    /// begun, it throws a `CancellationError`. If the task is cancelled later, a running query, statement or search
-    /// throws `.cancelled` in the closure, or else the next one does, and the call throws a `CancellationError`. A
-    /// closure that catches `.cancelled` determines the result by what it returns.
+    /// Runs `body` in a read without blocking the caller's thread. Throws a `CancellationError` if the task is
+    /// cancelled before the closure has begun. If it is cancelled later, the running query, statement or search, or the
+    /// next one, throws `.cancelled` in the closure, and the call throws a `CancellationError`. If the closure catches
+    /// `.cancelled`, the call returns the closure's result.
     public func read<Result: Sendable>(
         _ body: @escaping @Sendable (Context) throws -> Result
     ) async throws -> Result {
@@ -362,9 +367,9 @@ public final class Database: Sendable {
     }
 
     /// Runs `body` in the write transaction without blocking the caller's thread. Closures of concurrent calls run one
-    /// after the other; those whose commits are due at the same time share one write to the medium. A task that is
-    /// cancelled before its closure has begun gets a `CancellationError`, and nothing has happened; one that has begun
-    /// runs to its end and is committed.
+    /// after the other; commits that wait at the same time share one write to the medium. Throws a `CancellationError`,
+    /// with nothing changed, if the task is cancelled before the closure has begun. A closure that has begun runs to
+    /// its end and is committed.
     @discardableResult
     public func write<Result: Sendable>(
         _ body: @escaping @Sendable (inout Context) throws -> Result
@@ -380,7 +385,7 @@ public final class Database: Sendable {
         try await enqueue(durability, body)
     }
 
-    /// Runs long work beside reads and writes. The second argument of `body` tells whether the task was cancelled.
+    /// Runs long work beside reads and writes. The second argument of `body` returns whether the task was cancelled.
     func inBackground<Result: Sendable>(
         _ body: @escaping @Sendable (Database, _ isCancelled: @escaping () -> Bool) throws -> Result
     ) async throws -> Result {
@@ -412,7 +417,7 @@ public final class Database: Sendable {
         }
     }
 
-    /// As `run` with `tell`, without blocking the caller's thread.
+    /// Like `run` with `tell`, without blocking the caller's thread.
     func enqueueTelling<Result: Sendable>(
         _ body: @escaping @Sendable (inout Context) throws -> Result
     ) async throws -> (Result, StoreChanges?) {
@@ -444,7 +449,7 @@ public final class Database: Sendable {
     }
 
     /// Runs `body` when its turn on the queue comes, unless the task has been cancelled by then. `body` resumes the
-    /// continuation that it is given. Its second argument is set when the task is cancelled later.
+    /// continuation. Its second argument is set if the task is cancelled later.
     private func inTurn<Result: Sendable>(
         of queue: DispatchQueue, _ kind: Span.Kind?,
         _ body: @escaping @Sendable (CheckedContinuation<Result, any Error>, Interruption, WatchedTransaction?) -> Void
@@ -515,21 +520,21 @@ public final class Database: Sendable {
 
     // MARK: - Upkeep
 
-    /// Checkpoints and releases the file, and ends all live queries and the building of indexes. After a large load it
-    /// first moves the last pages, 64 MiB at most, if that may make the file shorter by twice as much. Throws `.busy`
-    /// while transactions or long-lived reads are open. Live queries and builds stay ended even if it throws: register
-    /// an index again to go on building it.
+    /// Makes a checkpoint, closes the file, and ends all live queries and index builds. It first moves the last pages
+    /// of the file, at most 64 MiB, if that may shorten the file by twice as much, as after a large load. Throws
+    /// `.busy` while transactions or long-lived reads are open. Index builds stay ended even then: register an index
+    /// again to continue building it.
     public func close() throws {
-        // Inside a write none can end, and nothing can be closed.
+        // Inside a write no build can end, and closing will throw.
         builds.stopAll(waiting: !store.isWriting)
-        // A read of the log's handler would keep the store open.
+        // A read by the log's handler would keep the store open.
         drainLog()
         defer { drainLog() }
-        // While no observer reads. Such a read would be a transaction that isn't listed.
+        // On the queue of the observers, so that none of them reads: such a read is a transaction that isn't listed.
         try live.queue.sync {
             for read in longReads.all where read.isObservers { read.expire() }
             do { try engine { () throws(StorageError) in try store.close() } } catch let error as HornbeamError {
-                // After any other, but in a forked child, the file is released all the same.
+                // After any other error the file is closed too, except in a forked child.
                 if error.code != .busy { live.finishAll() }
                 throw error
             }
@@ -538,26 +543,27 @@ public final class Database: Sendable {
         }
     }
 
-    /// Waits until the log's handler has had all entries. It may wait for a write of this thread, and a forked child
-    /// has no thread for it: then nothing is waited for.
+    /// Waits until the log's handler has got all entries. Doesn't wait inside a write of this thread, for which the
+    /// handler may wait, nor in a forked child, which has no thread for the handler.
     private func drainLog() {
         guard let watch, !store.isWriting, (try? store.checkProcess()) != nil else { return }
         watch.drain()
     }
 
-    /// Verifies everything, from pages up to relations and indexes. Calls `report` for each problem. Returns true if
-    /// there was none.
+    /// Checks the whole database, from pages up to relations and indexes. Calls `report` for each problem. Returns true
+    /// if there are none. Reads the whole file.
     @discardableResult
     public func check(report: (String) -> Void = { _ in }) throws -> Bool {
         func tell(_ problem: String) { report(problem.shownAsMessage()) }
         let isEngineWhole = try engine { () throws(StorageError) in try store.check(report: tell) }
-        // The layers above read through the pages, so damage below would only be reported once more.
+        // The layers above read through the pages, so they would only report the same damage again.
         guard isEngineWhole else { return false }
         return try read { context in
             try EntityCheck(try context.session.core, registered: registered).run(report: tell)
         }
     }
 
+    /// Sizes and counts of the file, the journal and the cache.
     public var statistics: Statistics { Statistics(store.statistics) }
 
     private func engine<Result>(_ body: () throws(StorageError) -> Result) throws -> Result {

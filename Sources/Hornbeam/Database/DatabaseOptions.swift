@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of a database, and the figures that it reports. Public wrappers of the engine's own types.
+// The options and statistics of a database, as public wrappers of the engine's types.
 
 import HornbeamPages
 import HornbeamTree
@@ -9,9 +9,9 @@ extension Database {
     public enum Durability: Sendable {
         /// Survives power loss.
         case full
-        /// Survives a crash of the process; power loss may lose the last writes but never corrupts.
+        /// Survives a crash of the process. Power loss may lose the last writes, but never corrupts the file.
         case process
-        /// Lost with the process until a later synced write or checkpoint. Never corrupts.
+        /// Lost if the process crashes before a later synced write or checkpoint. Never corrupts the file.
         case none
 
         var engine: HornbeamPages.Durability {
@@ -29,33 +29,33 @@ extension Database {
         public var durability = Durability.full
         /// Size of a node page of a new file: a power of two, 4,096 to 65,536. An existing file keeps its own.
         public var pageSize = 8192
-        /// Opens without the right to write. The file must exist and fit the models as it is.
+        /// Opens the file only for reading. The file must exist and fit the models.
         public var isReadOnly = false
         /// Creates the file if there is none.
         public var createsIfMissing = true
         /// Time to wait for another process that has the file open.
         public var lockWaitMilliseconds = 0
-        /// Refuses a write with `.missingRelation` if an entity that it saves, or takes a link from, lacks a required
-        /// relation to a stored entity when the write ends. Without this option a required relation only can't be set
-        /// to null.
+        /// Makes a write throw `.missingRelation` if an entity that it saved, or that lost a link, has no link to a
+        /// stored entity in a required relation when the write ends. Without this option the only rule is that a
+        /// required relation can't be set to null.
         public var requiresRelations = false
         /// The time for which deleted entities are kept, each as a `Deleted` of its type. By default none are kept,
-        /// except those of types that say `static let keepsDeleted = true`. Deleted entities that a file has kept stay
-        /// until they are purged: `Deleted<Post>.purge(before: nil, from: &context)`.
+        /// except entities of types with `static let keepsDeleted = true`. Deleted entities in a file stay until they
+        /// are purged: `Deleted<Post>.purge(before: nil, from: &context)`.
         public var keepsDeleted = DeletedRetention.never
-        /// Number of journal bytes that starts a checkpoint. 0 means half of the journal.
+        /// A checkpoint begins when the journal has this number of bytes. 0 means half of the journal.
         public var checkpointBytes = 0
         /// The key of an encrypted file: a new file is encrypted with it, and an existing one must be. Nil for a file
         /// that isn't encrypted. Has no effect in memory.
         public var encryption: Encryption?
-        /// Reports what happens to the database; nil for no log.
+        /// The log that gets the events of the database. Nil for no log.
         public var log: Log?
-        /// Takes the beginnings and ends of transactions and queries; nil for none.
+        /// The handler that gets the beginnings and ends of transactions and queries. Nil for none.
         public var spans: SpanHandler?
 
         public init() {}
 
-        /// The engine's options. Throws `.invalid` for a number that is not possible.
+        /// The engine's options. Throws `.invalid` for a negative number.
         var engine: StoreOptions {
             get throws(StorageError) {
                 for (name, value) in [
@@ -76,25 +76,25 @@ extension Database {
         }
     }
 
-    /// Figures of an open database. All sizes in bytes. The figures of the file are as of its newest commit or
-    /// checkpoint, the others as of the moment they were asked for.
+    /// Statistics of an open database. All sizes are in bytes. Values about the file are from its newest commit or
+    /// checkpoint; other values are current when `statistics` is read.
     public struct Statistics: Sendable {
         private let engine: PageStatistics
 
         /// The size of the file.
         public var fileBytes: UInt64 { engine.fileBytes }
-        /// The part of the file that holds data.
+        /// The part of the file that contains data.
         public var usedBytes: UInt64 { engine.usedBytes }
-        /// The part that only older snapshots or the last checkpoint hold. It becomes free once they let go.
+        /// The part of the file that only older snapshots or the last checkpoint need. It becomes free when they end.
         public var retiredBytes: UInt64 { engine.retiredBytes }
-        /// The part of it that only snapshots hold: running reads and long-lived ones, those of other processes too. It
-        /// is 0 for a read-only database, which doesn't know it.
+        /// The part of `retiredBytes` that only snapshots need: running and long-lived reads, also of other processes.
+        /// Always 0 for a read-only database, which doesn't know it.
         public var snapshotBytes: UInt64 { engine.snapshotBytes }
-        /// Number of states before the newest one that reads of this process hold, long-lived ones too.
+        /// Number of states before the newest one that reads of this process use, including long-lived ones.
         public var olderStates: Int { engine.olderSnapshots }
         /// The part of the journal that was written since the last checkpoint. A recovery reads it.
         public var journalBytes: UInt64 { engine.journalBytes }
-        /// The size of the journal. From half of it on a checkpoint is due.
+        /// The size of the journal. A checkpoint is due when half of it is used.
         public var journalCapacityBytes: UInt64 { engine.journalCapacityBytes }
         /// The size of a node page.
         public var pageSize: Int { engine.pageSize }
@@ -102,44 +102,45 @@ extension Database {
         public var transaction: UInt64 { engine.transaction }
         /// Number of the newest checkpoint.
         public var checkpoint: UInt64 { engine.checkpoint }
-        /// Pages that were written since the last checkpoint. The medium may lack them, and the journal has all that is
-        /// needed to make them again.
+        /// Size of the pages that were written since the last checkpoint. The medium may not have them yet, but the
+        /// journal can restore them.
         public var dirtyBytes: UInt64 { engine.dirtyBytes }
-        /// Memory of the open write transaction's pages.
+        /// Memory for the pages of the open write transaction.
         public var writerBytes: UInt64 { engine.writerBytes }
         public var cache: CacheStatistics { CacheStatistics(engine: engine.cache) }
 
         init(_ engine: PageStatistics) { self.engine = engine }
     }
 
-    /// Figures of a database's page cache, which serves pages that aren't read through the mapping. All sizes in bytes.
+    /// Statistics of a database's page cache, for pages that aren't read through the mapping. All sizes are in bytes.
     public struct CacheStatistics: Sendable {
         fileprivate let engine: HornbeamPages.CacheStatistics
 
-        /// The memory that the cache may use, and the memory that it uses.
+        /// The memory that the cache may use.
         public var budgetBytes: UInt64 { engine.budgetBytes }
+        /// The memory that the cache uses.
         public var residentBytes: UInt64 { engine.residentBytes }
         /// Number of pages that were found in the cache since the database was opened.
         public var hits: UInt64 { engine.hits }
         /// Number of pages that were read into it.
         public var misses: UInt64 { engine.misses }
-        /// Number of pages that made room for others.
+        /// Number of pages that were removed to make room for others.
         public var evictions: UInt64 { engine.evictions }
-        /// The part that open read transactions hold together.
+        /// The part of the cache that open read transactions use.
         public var readers: CacheHolders { CacheHolders(engine: engine.readers) }
-        /// The part that the open write transaction holds.
+        /// The part of the cache that the open write transaction uses.
         public var writer: CacheHolders { CacheHolders(engine: engine.writers) }
     }
 
-    /// The part of the page cache that open transactions of one kind hold. All sizes in bytes.
+    /// The part of the page cache that open transactions of one kind use. All sizes are in bytes.
     public struct CacheHolders: Sendable {
         fileprivate let engine: HornbeamPages.CacheStatistics.Holders
 
-        /// Transactions that have used the cache.
+        /// Number of open transactions that have used the cache.
         public var transactions: Int { engine.views }
-        /// Pages that can't be evicted.
+        /// Size of the pages that can't be evicted.
         public var pinnedBytes: UInt64 { engine.pinnedBytes }
-        /// Copies of values that were handed out to them.
+        /// Size of the copies of values that they got.
         public var copiedBytes: UInt64 { engine.copiedBytes }
         /// Memory beside the cache's budget.
         public var privateBytes: UInt64 { engine.privateBytes }

@@ -16,15 +16,15 @@ extension Database {
 
         private let rule: Rule
 
-        /// Keeps nothing, except for the types that say `keepsDeleted`.
+        /// Keeps no deleted entities, except for types with `keepsDeleted`.
         public static let never = Self(rule: .never)
 
         /// Keeps deleted entities until the program purges them.
         public static let forever = Self(rule: .forever)
 
-        /// Keeps deleted entities for that long. Later writes purge them then. All kept entities are looked at after
-        /// opening, and again when the oldest one is due, but at most once an hour. Each write that changes something
-        /// looks at 1,000. Deleted entities of types that say `keepsDeleted` are purged too.
+        /// Keeps deleted entities for a time. Later writes purge them, including those of types with `keepsDeleted`. A
+        /// pass over all kept entities begins after opening, and again when the oldest one is due, but at most once an
+        /// hour. In a pass each write that changes something examines 1,000 of them.
         public static func duration(_ duration: Duration) -> Self { Self(rule: .duration(duration)) }
 
         /// Keeps deleted entities for this number of days of 24 hours. See `duration(_:)`.
@@ -45,17 +45,17 @@ extension Database {
     }
 }
 
-/// Purges deleted entities whose time is over, a few in each write, in passes over all that are kept.
+/// Purges deleted entities whose time is over, some in each write, in passes over all kept ones.
 ///
-/// The position of a pass is in memory only: a pass that ends with its process begins anew in the next one.
+/// The position of a pass is only in memory: if the process ends, the next one begins a new pass.
 final class DeletedPurge: Sendable {
     struct Position: Sendable {
         /// Index in `types`.
         fileprivate var type = 0
-        /// The first row that has not been looked at.
+        /// The first row that has not been examined.
         fileprivate var row: RowID?
         fileprivate var passBegins = Date.distantPast
-        /// The time when the oldest of the rows that stay was saved, in seconds since the reference date.
+        /// The time of the last save of the oldest row that stays, in seconds since the reference date.
         fileprivate var oldest = TimeInterval.infinity
     }
 
@@ -64,7 +64,7 @@ final class DeletedPurge: Sendable {
 
     private let seconds: TimeInterval
     private let types: [String]
-    /// Used by the holder of the write transaction alone.
+    /// Used only by the holder of the write transaction.
     private let position = Mutex(Position())
 
     init(after duration: Duration, models: ModelSet) {
@@ -87,7 +87,7 @@ final class DeletedPurge: Sendable {
             if found.next == nil { position.type += 1 }
         }
         if position.type == types.count {
-            // Entities that are deleted from now on are due later than the kept ones.
+            // Entities that are deleted from now on are due later than those that are kept already.
             let due = Date(timeIntervalSinceReferenceDate: min(position.oldest, end + seconds) + seconds)
             position = Position(passBegins: max(due, now.addingTimeInterval(Self.secondsBetweenPasses)))
         }

@@ -2,22 +2,24 @@
 // The changes of a transaction or a commit by Swift types.
 
 extension StoreChanges {
-    /// Whether the changes name all changed entities of the type. If not, there were too many to keep: read the type
-    /// anew.
+    /// Returns whether the changes include all changed entities of the type. If not, there were too many to keep: read
+    /// the entities anew.
     public func isComplete<Entity: EntityModelProtocol>(for _: Entity.Type) -> Bool {
         !unknown.contains(Entity.entityName)
     }
 
-    /// The ids of inserted entities. All lists are in the order of row ids.
+    /// The ids of inserted entities, in the order of row ids.
     public func inserted<Entity: EntityModelProtocol>(_: Entity.Type) -> [Entity.ID] {
         ids(types[Entity.entityName]?.inserted)
     }
 
-    /// The ids of entities whose stored properties changed or that were touched. A changed link is no update.
+    /// The ids of entities whose stored properties changed or that were touched, in the order of row ids. A changed
+    /// link is no update.
     public func updated<Entity: EntityModelProtocol>(_: Entity.Type) -> [Entity.ID] {
         ids(types[Entity.entityName]?.updated)
     }
 
+    /// The ids of deleted entities, in the order of row ids.
     public func deleted<Entity: EntityModelProtocol>(_: Entity.Type) -> [Entity.ID] {
         ids(types[Entity.entityName]?.deleted)
     }
@@ -31,7 +33,7 @@ extension StoreChanges {
         ids(types[Entity.entityName]?.saved)
     }
 
-    /// The changes of one type between the states of two reads.
+    /// Finds the changes of one type between the states of two reads.
     init<Entity: EntityModelProtocol>(of _: Entity.Type, from old: TypedTransaction, to new: TypedTransaction) throws {
         self.init()
         try add(try new.store(Entity.self)) { body in
@@ -45,9 +47,11 @@ extension StoreChanges {
 public struct EntityChanges<Entity: EntityModelProtocol>: Sendable {
     private enum Kind { case inserted, updated, deleted }
 
-    /// The ids of inserted entities. All lists are in the order of row ids.
+    /// The ids of inserted entities, in the order of row ids.
     public let inserted: [Entity.ID]
+    /// The ids of entities whose stored properties changed or that were touched, in the order of row ids.
     public let updated: [Entity.ID]
+    /// The ids of deleted entities, in the order of row ids.
     public let deleted: [Entity.ID]
     private let kinds: [Entity.ID: Kind]
 
@@ -66,7 +70,7 @@ public struct EntityChanges<Entity: EntityModelProtocol>: Sendable {
     public func wasInserted(_ id: Entity.ID) -> Bool { kinds[id] == .inserted }
     public func wasUpdated(_ id: Entity.ID) -> Bool { kinds[id] == .updated }
     public func wasDeleted(_ id: Entity.ID) -> Bool { kinds[id] == .deleted }
-    /// Whether it was changed in any of these ways.
+    /// Returns whether the entity was inserted, updated or deleted.
     public func contains(_ id: Entity.ID) -> Bool { kinds[id] != nil }
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The observers of a database, and the commits since they last looked. Writers only leave a note here. Everything else
-// happens on a queue of the hub's own, one observer after the other.
+// The observers of a database, and the commits that they haven't processed. Writers only leave a note here. Everything
+// else happens on the hub's queue, one observer after the other.
 //
-// Why no commit is missed: an observer counts before it reads for the first time, and a writer looks at that count
-// after its commit is visible. So either the read sees the commit, or the writer sees the observer. Whether the
-// commit's changes were gathered is another matter: if not, the way between two states has a gap, and the query is
-// asked anew.
+// No commit is missed: an observer is counted before its first read, and a writer reads that count after its commit is
+// visible. So either the read sees the commit, or the writer sees the observer. If the changes of the commit were not
+// captured, the log has a gap between two states, and the query is run again.
 
 import Dispatch
 import HornbeamPages
@@ -14,9 +13,9 @@ import Synchronization
 
 /// An observer, as the hub knows it.
 protocol LiveObserver: AnyObject, Sendable {
-    /// Gives a waiting consumer the changes of its query. Called on the hub's queue.
+    /// Passes the changes of the query to a waiting consumer. Called on the hub's queue.
     func look()
-    /// The last state that it has taken account of, nil before the first. Called on the hub's queue.
+    /// The last state that it has processed, or nil before the first. Called on the hub's queue.
     var seen: UInt64? { get }
     /// Ends the sequence. Any thread may call it.
     func finish()
@@ -38,13 +37,13 @@ final class LiveHub: Sendable {
 
     // MARK: Writers
 
-    /// Whether there is anybody to gather changes for.
+    /// Whether there are observers, for whom changes must be captured.
     var isWatched: Bool { count.load(ordering: .sequentiallyConsistent) > 0 }
 
-    /// Notes the changes of a commit. Call it in the writer's turn, before the commit can be visible.
+    /// Adds the changes of a commit to the log. Call it in the writer's turn, before the commit can be visible.
     func enter(_ changes: CommitChanges) { state.withLock { $0.log.append(changes) } }
 
-    /// Notes a commit. Call it once the commit is visible, and so as durable as was asked.
+    /// Notes a commit. Call it once the commit is visible, and so as durable as requested.
     func noteCommit() {
         guard isWatched, !isDue.exchange(true, ordering: .acquiringAndReleasing) else { return }
         queue.async { self.pass() }
@@ -52,11 +51,12 @@ final class LiveHub: Sendable {
 
     /// Notifies all waiting observers of the commits. Runs on the queue.
     func pass() {
-        // Before looking at anything: a commit from here on makes another pass due.
+        // Cleared before anything is read: a commit from here on makes another pass due.
         isDue.store(false, ordering: .sequentiallyConsistent)
         let observers = state.withLock { Array($0.observers.values) }
         for observer in observers { observer.look() }
-        // All observers have processed these. An observer that has not begun yet will begin with a newer state.
+        // Forgets the commits that all observers have processed. An observer that has not begun yet will begin with a
+        // newer state.
         if let least = observers.compactMap(\.seen).min() { state.withLock { $0.log.forget(upTo: least) } }
     }
 
@@ -83,7 +83,7 @@ final class LiveHub: Sendable {
         for observer in state.withLock({ Array($0.observers.values) }) { observer.finish() }
     }
 
-    /// Returns the commits between two states, or nil if they are not all known.
+    /// Returns the commits between two states, or nil if one is missing.
     func commits(after seen: UInt64, to number: UInt64) -> [CommitChanges]? {
         state.withLock { $0.log.commits(after: seen, to: number) }
     }
@@ -99,11 +99,11 @@ package final class LiveFigures: Sendable {
     struct Counts: Sendable, Equatable {
         /// Number of times that an observer read the store.
         var looks = 0
-        /// Number of times that a whole query was run, the first time included.
+        /// Number of times that a whole query was run, including the first time.
         var queries = 0
         /// Number of changed rows that were read.
         var rows = 0
-        /// Number of elements handed to consumers.
+        /// Number of elements passed to consumers.
         var elements = 0
     }
 

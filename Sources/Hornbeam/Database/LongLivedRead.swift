@@ -1,53 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads that outlive a closure: a state that stays as it is until its owner moves on to a newer one, and then learns
-// the changes between the two. For lists on a screen, long exports, and any code that must see one state in several
-// steps.
+// Reads that outlive a closure. They keep a state until their owner moves to a newer one, and gets the changes between
+// the two. For lists on a screen, long exports, and any code that must see one state in several steps.
 //
-// Such a read costs space: pages that later writes replace stay in the file until it moves or ends. So every read is
-// listed with its age, and may have an age at which it ends by itself.
+// Such a read costs space: pages that later writes replace stay in the file until it moves or ends. So all reads are
+// listed with their ages, and a read may have a maximum age at which it ends.
 
 import Dispatch
 import HornbeamPages
 import HornbeamTree
 import Synchronization
 
-/// A read of one state of a database, for as long as it is kept. Any thread may use it, one at a time: others wait. It
-/// ends with `close`, or when the last reference to it goes.
+/// A read that keeps one state of a database. Any thread may use it, one at a time: others wait. It ends with `close`,
+/// or when the last reference to it is released.
 public final class LongLivedRead: Sendable {
     /// The state of the read. Only the holder of the turn changes it.
     ///
-    /// `@unchecked Sendable`: its session and the transaction in it are used by the thread that has the turn, and
-    /// nothing else refers to them.
+    /// `@unchecked Sendable`: only the thread that has the turn uses its session and the transaction in it, and nothing
+    /// else refers to them.
     private struct Held: @unchecked Sendable {
         var session: TypedTransaction?
         var version: UInt64 = 0
         var began = ContinuousClock.now
         var hasExpired = false
-        /// Whether the log has its age.
+        /// Whether its age has been logged.
         var isLogged = false
-        /// Whether the timer runs that ends it: one for all its states.
+        /// Whether the timer that ends it is running. One timer serves all its states.
         var hasTimer = false
-        /// Numbers the states it has been at, so that a state's end by age isn't another one's.
+        /// Number of states that it has had, so that the timer of one state doesn't end another.
         var generation = 0
     }
 
-    /// The owner of a session between its turns: contexts of former turns must not be used.
+    /// The owner of a session between turns, because contexts of former turns must not be used.
     private static let nobody = UInt.max
 
     private let database: Database
-    /// Time from the beginning of a state to its end by itself, nil if it doesn't end by itself.
+    /// The age at which a state ends automatically, or nil if it doesn't.
     public let maximumAge: Duration?
-    /// A test of an observer's read: whether two states show the same.
+    /// Returns whether two states give an observer equal results.
     package typealias Comparison = @Sendable (_ old: TypedTransaction, _ new: TypedTransaction) throws -> Bool
     private let isSame: Comparison?
-    /// Whether it is the read of an observer, which the database notifies when it closes.
+    /// Whether it is the read of an observer, which the database ends when it closes.
     var isObservers: Bool { isSame != nil }
     private let turn = DispatchSemaphore(value: 1)
     /// The thread that has the turn.
     private let owner = Atomic<UInt>(0)
     private let held = Mutex(Held())
 
-    /// - Parameter isSame: makes it an observer's, which at its age moves on to the newest state if it shows the same.
+    /// - Parameter isSame: makes it the read of an observer. At its maximum age it moves to the newest state if that
+    ///   gives equal results.
     package init(_ database: Database, maximumAge: Duration?, isSame: Comparison? = nil) throws {
         self.database = database
         self.isSame = isSame
@@ -63,14 +63,13 @@ public final class LongLivedRead: Sendable {
 
     // MARK: - Reading
 
-    /// Runs `body` in the state of this read. Throws `.snapshotExpired` once its age has ended it, and `.invalid` once
-    /// it is closed, or inside another use of it.
+    /// Runs `body` in the state of this read. Throws `.snapshotExpired` if the maximum age has ended it, and `.invalid`
+    /// if it is closed, or inside another use of it.
     public func read<Result>(_ body: (Context) throws -> Result) throws -> Result {
         try inTurn { try $0.run { try body(Context($0)) } }
     }
 
-    /// Moves on to the newest state. Returns whether it is another one. Everything read from the former state may be
-    /// outdated then.
+    /// Moves to the newest state. Returns whether it is another one, so that values read before may be outdated.
     @discardableResult
     public func moveForward() throws -> Bool {
         let former = version
@@ -98,7 +97,8 @@ public final class LongLivedRead: Sendable {
         }
     }
 
-    /// Begins anew with the newest state, also after it has expired. The changes since the former state aren't known.
+    /// Begins again with the newest state, even if the read has expired. The changes since the former state aren't
+    /// known. Throws `.invalid` if it is closed.
     public func restart() throws {
         try takeTurn()
         defer { giveTurn() }
@@ -120,14 +120,15 @@ public final class LongLivedRead: Sendable {
 
     /// The number of the state's last write.
     public var version: UInt64 { held.withLock { $0.version } }
-    /// The time since it began, or moved to its state.
+    /// The time since it began, or moved to its present state.
     public var age: Duration { ContinuousClock.now - held.withLock { $0.began } }
-    /// Whether it holds a state.
+    /// Whether it keeps a state.
     public var isOpen: Bool { held.withLock { $0.session != nil } }
-    /// Whether its age has ended it.
+    /// Whether its maximum age has ended it.
     public var hasExpired: Bool { held.withLock { $0.hasExpired } }
 
-    /// The age of a state that is as old as `bound` or older, for the log. Returns nil if the log has it already.
+    /// Returns the age of a state that is at least as old as `bound`, for the log. Returns nil if the state is younger,
+    /// or is logged already.
     func ageToLog(from bound: Duration) -> Duration? {
         held.withLock { held in
             let age = held.began.duration(to: .now)
@@ -156,8 +157,8 @@ public final class LongLivedRead: Sendable {
     private func inTurn<Result>(_ body: (TypedTransaction) throws -> Result) throws -> Result {
         try takeTurn()
         defer { giveTurn() }
-        // The timer may be late on a busy machine; the maximum age must be exact all the same. An observer only comes
-        // to move on.
+        // The maximum age must be exact, but the timer may be late on a busy machine. An observer only takes a turn to
+        // move on.
         if !isObservers, let maximumAge, held.withLock({ $0.began.duration(to: .now) >= maximumAge }) { letGo(nil) }
         guard let session = held.withLock({ $0.session }) else { throw hasExpired ? expired : closed }
         session.owner = ThreadNumber.current
@@ -199,7 +200,7 @@ public final class LongLivedRead: Sendable {
         queue.asyncAfter(deadline: .now() + max(0, delay)) { [weak self] in self?.lookAtAge() }
     }
 
-    /// Runs when the timer fires. A newer state gets the rest of its time. A state of the full age ends.
+    /// Runs when the timer fires. A newer state gets the rest of its time. A state with the maximum age ends.
     private func lookAtAge() {
         guard let maximumAge else { return }
         let (generation, rest) = held.withLock { held -> (Int?, Duration?) in
@@ -214,15 +215,15 @@ public final class LongLivedRead: Sendable {
     }
 
     /// Runs when an observer's read has reached its maximum age, on the hub's queue. Its state is released, but a
-    /// waiting consumer is still told of the next changes.
+    /// waiting consumer still gets the next changes.
     private func renew(_ generation: Int) {
         if moveOn(generation) || held.withLock({ $0.generation != generation }) { return }
-        // Notifies waiting consumers of the latest commits. After that the read has another state.
+        // Passes the latest commits to waiting consumers. After that the read has another state.
         database.live.pass()
         expire(generation)
     }
 
-    /// Takes the newest state if it shows the same.
+    /// Moves to the newest state if it gives equal results. Returns whether it did.
     private func moveOn(_ generation: Int) -> Bool {
         turn.wait()
         defer { turn.signal() }
@@ -241,7 +242,7 @@ public final class LongLivedRead: Sendable {
             try begin(new)
             return true
         } catch {
-            // The error is met by the next move of the read.
+            // The next move of the read will throw the error.
             new.end()
             return false
         }
@@ -281,7 +282,7 @@ extension LongLivedRead {
 public struct LongLivedReadDescription: Sendable, Equatable {
     /// The number of the state's last write.
     public let version: UInt64
-    /// The time since it began, or moved to its state.
+    /// The time since it began, or moved to its present state.
     public let age: Duration
     public let maximumAge: Duration?
 }
@@ -300,12 +301,12 @@ final class LongLivedReads: Sendable {
 }
 
 extension Database {
-    /// Begins a read of the newest state that lasts until it is closed or moved forward. Pages that writes replace
-    /// meanwhile stay in the file, which grows by them. `longLivedReads` lists the open reads, and
-    /// `statistics.snapshotBytes` is the size of these pages. The database can't be closed before the read is.
+    /// Begins a read of the newest state that lasts until it is closed or moved forward. The file grows by the pages
+    /// that writes replace meanwhile: `statistics.snapshotBytes` is their size, and `longLivedReads` lists the open
+    /// reads. The database can't be closed before the read is. Throws `.invalid` if `maximumAge` isn't positive.
     ///
-    /// - Parameter maximumAge: the time that it may stay at one state. Then it ends by itself, and reads throw
-    /// `.snapshotExpired`. The file grows no further.
+    /// - Parameter maximumAge: the time that it may keep one state. Then it ends automatically, and its reads throw
+    /// `.snapshotExpired`.
     public func longLivedRead(maximumAge: Duration? = nil) throws -> LongLivedRead {
         if let maximumAge, maximumAge <= .zero {
             throw HornbeamError(.invalid, "a long-lived read can't have the maximal age \(maximumAge)")
@@ -313,7 +314,7 @@ extension Database {
         return try LongLivedRead(self, maximumAge: maximumAge)
     }
 
-    /// The long-lived reads that hold a state, the oldest state first.
+    /// The long-lived reads that keep a state, the oldest state first.
     public var longLivedReads: [LongLivedReadDescription] {
         longReads.all.filter(\.isOpen)
             .map { LongLivedReadDescription(version: $0.version, age: $0.age, maximumAge: $0.maximumAge) }

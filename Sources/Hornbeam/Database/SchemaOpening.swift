@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening a database with its schema. First a look whether the store fits the models. If it doesn't, one write
-// transaction makes it fit and runs the program's own steps.
+// Opening a database with its schema. A read checks whether the store fits the models. If it doesn't, one write
+// transaction adapts it and runs the program's own steps.
 
 import HornbeamPages
 import HornbeamTree
@@ -24,7 +24,7 @@ package struct SchemaOpening {
         self.progress = progress
     }
 
-    /// - Returns: the schema, and its version if another process may change it under us.
+    /// - Returns: the schema, and its version if another process may change it while this one has it open.
     func run(in store: TreeStore, _ watch: OperationWatch? = nil) throws -> (Schema, UInt64?) {
         try checkNames()
         let read = try store.beginRead()
@@ -64,7 +64,7 @@ package struct SchemaOpening {
         }
     }
 
-    /// The first few of a list, in words.
+    /// Returns the first five of a list as text.
     private static func first(_ lacks: [String]) -> String {
         let shown = lacks.prefix(5).joined(separator: ", ")
         return lacks.count > 5 ? "\(shown) and \(lacks.count - 5) more" : shown
@@ -98,7 +98,7 @@ package struct SchemaOpening {
         return schema
     }
 
-    /// The program's own steps that have not run in this store.
+    /// Returns the program's own steps that have not run in this store.
     private func pending(
         in transaction: Transaction
     ) throws -> [(name: String, body: Migration.Body)] {

@@ -2,8 +2,7 @@
 // Statements of the query language in the transactions of a database.
 
 extension Statement {
-    /// Returns all rows of the result. Throws `.invalid` for errors of names and of values, with the position in the
-    /// text.
+    /// Returns all rows of the result. Throws `.invalid` for wrong names and values, with the position in the text.
     /// - Parameters:
     ///   - context: the transaction to read in.
     ///   - parameters: values of `?` and `?2`, in order.
@@ -29,8 +28,8 @@ extension Statement {
         return rows
     }
 
-    /// Calls `body` with each row of the result until it returns false. Later rows are then not looked for, if the
-    /// order lets rows come one at a time. `body` must not change the store.
+    /// Calls `body` with each row of the result until it returns false. Later rows are then not read, unless they must
+    /// be sorted. `body` must not change the store.
     public func forEach(
         in context: Context, _ parameters: [any ColumnValue] = [], named: [String: any ColumnValue] = [:],
         _ body: (ResultRow) throws -> Bool
@@ -40,11 +39,11 @@ extension Statement {
     }
 
     /// Runs a statement that changes data. If it throws, it has changed nothing, and the write can go on. Throws
-    /// `.invalid` for errors of names and of values, with the position in the text; `.alreadyStored` for an INSERT of a
-    /// stored id; `.uniqueViolation` and `.deleteDenied` as a save or a deletion; `.readOnly` in a read.
+    /// `.invalid` for wrong names and values, with the position in the text; `.alreadyStored` for an INSERT of a stored
+    /// id; `.uniqueViolation` and `.deleteDenied` like a save or a deletion; `.readOnly` in a read.
     ///
-    /// No hooks run and no `CollisionResolver` is asked, because entities are written without their Swift types. Delete
-    /// rules, unique keys, indexes, observers and the change log work as with any save.
+    /// No hooks run and no `CollisionResolver` is called, because entities are written without their Swift types.
+    /// Delete rules, unique keys, indexes, observers and the change log work as with any save.
     /// - Parameters:
     ///   - context: the write transaction.
     ///   - parameters: values of `?` and `?2`, in order.
@@ -67,7 +66,7 @@ extension Statement {
         }
     }
 
-    /// Returns the plan of the statement, for people: the text of `EXPLAIN`.
+    /// Returns the plan of the statement as text, like `EXPLAIN`.
     public func explain(
         in context: Context, _ parameters: [any ColumnValue] = [], named: [String: any ColumnValue] = [:]
     ) throws -> String {
@@ -77,7 +76,7 @@ extension Statement {
 }
 
 extension Database {
-    /// Returns the rows of a statement, in a read of its own: see `Statement`.
+    /// Runs a statement in a read of its own, and returns its rows: see `Statement`.
     ///
     ///     try database.query("SELECT name FROM Person WHERE age >= ?", 18)
     public func query(

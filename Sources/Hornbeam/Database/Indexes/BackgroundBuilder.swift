@@ -1,36 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds a registered index beside readers and writers, by short write transactions. Each one goes after the writers
+// Builds a registered index beside readers and writers, in short write transactions. Each one waits behind the writers
 // that are already waiting.
 //
-// The first one makes a record of the build. From then on the former state of each row that changes is noted once, as
-// for any index that a program hasn't registered. So the rows as they were at the beginning can be read at any later
-// time. The entries are made of these, sorted in runs, and merged into the index's tree. Then the changes of the noted
-// rows are applied, round by round. The last transaction applies the rest and makes the tree the index. Queries never
-// see it before.
+// 1. The first transaction makes a record of the build. From then on the former state of each row that changes is noted
+//    once, as for any index that a program hasn't registered. So the state of all rows at the beginning can be read
+//    later.
+// 2. Entries are made of that state, sorted in runs, and merged into the index's tree.
+// 3. The changes of the noted rows are applied, round by round.
+// 4. The last transaction applies the rest and makes the tree the index. Queries never see it before.
 //
-// After a crash the record tells the progress of the build, which continues when it is requested again.
+// After a crash the record has the progress of the build, which continues when it is requested again.
 
 import HornbeamPages
 import HornbeamTree
 
 struct BackgroundBuilder {
-    /// The limits of a build. Only tests use others than the defaults.
+    /// The limits of a build. Only tests change the defaults.
     struct Limits: Sendable {
         /// Number of threads that call the map function at the same time.
         var threads = RowBatch.standardThreads
-        /// Size of the entries in memory, in bytes, from which on they are written to a run.
+        /// Maximum size of the entries in memory, in bytes, before they are written to a run.
         var runSize = EntrySorter.standardBound
         /// Size of the entries that one transaction stores, in bytes. Writers wait some milliseconds for it.
         var sliceSize = 1 << 18
         /// Number of rows that a thread reads in one transaction.
         var rowsAtOnce = 1024
-        /// Number of rows that one transaction catches up with. The map function is called twice for each.
+        /// Number of changed rows that one transaction applies. The map function is called twice for each.
         var catchUpRows = 512
         /// Called where the build has no transaction open.
         var whenFree: (@Sendable (IndexBuild.Progress.Phase) throws -> Void)?
     }
 
-    /// The file no longer has this build: the index was registered otherwise, or dropped.
+    /// The error if the file no longer has this build, because the index was registered with other settings, or
+    /// dropped.
     struct Superseded: Error {}
 
     let database: Database
@@ -40,15 +42,14 @@ struct BackgroundBuilder {
 
     private var store: TreeStore { database.store }
 
-    /// Builds the index, or brings it up to date. Throws the error that ends the build. The build's record is still
-    /// there then.
+    /// Builds the index, or brings it up to date. If it throws, the build's record stays.
     func run() throws {
         guard let index = try begin(anew: false) else { return }
         guard index.record.build == nil else { return try finish(index) }
         do {
             try catchUp(index)
         } catch is HornbeamError {
-            // For example, a row can't be read as it was. The rows as they are now are enough to build the index.
+            // For example, a row's former state can't be read. The present rows are enough to build the index.
             guard let index = try begin(anew: true) else { return }
             try finish(index)
         }
@@ -67,7 +68,7 @@ struct BackgroundBuilder {
         try catchUp(index)
     }
 
-    /// Removes the build and everything that it has stored.
+    /// Removes the build and all that it has stored.
     func drop() throws {
         let transaction = try store.beginWrite(.behindOthers)
         do {
@@ -85,7 +86,7 @@ struct BackgroundBuilder {
 
     // MARK: The beginning
 
-    /// Returns the index with what is left to build or to catch up with, or nil if the index is ready.
+    /// Returns the index with the state of its build, or nil if the index is ready.
     private func begin(anew: Bool) throws -> StoredIndex? {
         let transaction = try store.beginWrite(.behindOthers)
         do {
@@ -124,7 +125,7 @@ struct BackgroundBuilder {
         }
     }
 
-    /// Returns the build that the file has of an index, if it can go on.
+    /// Returns the index's build in the file, or nil if there is none that can continue.
     private func resumable(_ index: StoredIndex, _ registering: IndexRegistering) throws -> StoredIndex? {
         let transaction = registering.transaction
         guard let begun = try RegisteredCatalogue.readBuild(of: index.name, in: transaction),
@@ -181,7 +182,7 @@ struct BackgroundBuilder {
         }
     }
 
-    /// Number of the present rows that are already in the runs.
+    /// Returns the number of present rows that are already in the runs.
     private func rowsRead(_ index: StoredIndex, _ read: Transaction, _ type: EntityType) throws -> Int {
         guard let position = index.record.build?.position, let next = RowID(rawValue: position).next else { return 0 }
         return Int(clamping: try read.count(type.rows, from: [], to: next.key))
@@ -193,7 +194,7 @@ struct BackgroundBuilder {
             throw HornbeamError(.tooLarge, "index “\(registration.name)” has more entries than can be sorted")
         }
         let name = index.runName(number)
-        // Dropped first: a run that a crash has left is incomplete.
+        // Dropped first, because a run that a crash has left is incomplete.
         try change(&index) { transaction, _ in
             _ = try transaction.dropTree(name)
             _ = try transaction.tree(name, create: true)
@@ -208,7 +209,7 @@ struct BackgroundBuilder {
         }
     }
 
-    /// Stores a list, slice by slice. The last slice also changes the build's record.
+    /// Stores the entries of a merge, slice by slice. The last slice also changes the build's record.
     /// - Parameter total: number of entries, for reports of progress; 0 for no reports.
     private func write(
         _ merge: inout BuildMerge, _ index: inout StoredIndex, total: Int,
@@ -238,13 +239,13 @@ struct BackgroundBuilder {
             let left = try catchUp(index, upTo: size)
             if left == 0 { return }
             try release(.catchingUp, adding: size, of: left + size)
-            // Even if others write faster than it catches up, the index must become ready at last.
+            // The index must become ready even if others write faster than it catches up.
             if left >= former { size *= 2 }
             former = left
         }
     }
 
-    /// Catches up with some rows. Returns the number of rows left, 0 once the index is ready.
+    /// Applies the changes of some rows. Returns the number of remaining rows, 0 once the index is ready.
     private func catchUp(_ index: StoredIndex, upTo size: Int) throws -> Int {
         let transaction = try store.beginWrite(.behindOthers)
         do {
@@ -294,7 +295,7 @@ struct BackgroundBuilder {
         return try body(read)
     }
 
-    /// One transaction of a build, with the resulting state of the build.
+    /// Runs one transaction of a build, and stores the resulting state of the build.
     private func change(
         _ index: inout StoredIndex, _ body: (Transaction, inout StoredIndex.Build) throws -> Void
     ) throws {
@@ -315,17 +316,17 @@ struct BackgroundBuilder {
         index = changed
     }
 
-    /// Throws if the file's index isn't the one that is being built.
+    /// Throws `Superseded` if the file's index isn't the one that is being built.
     private func verify(_ index: StoredIndex, _ transaction: Transaction) throws {
         guard try RegisteredCatalogue.read(index.name, in: transaction) == index else { throw Superseded() }
     }
 
-    /// Steps before the last one don't wait for the medium: power loss may take the build back by some steps.
+    /// Steps before the last one don't wait for the medium. Power loss may undo some of them.
     private func relax(_ transaction: Transaction) {
         if transaction.durability == .full { transaction.durability = .process }
     }
 
-    /// Notes the progress while no transaction is open. Throws if the build is to end.
+    /// Notes the progress while no transaction is open. Throws if the build must end.
     private func release(_ phase: IndexBuild.Progress.Phase, adding done: Int = 0, of total: Int? = nil) throws {
         try build.note(phase, adding: done, of: total)
         try limits.whenFree?(phase)

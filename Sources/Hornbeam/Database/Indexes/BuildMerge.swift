@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges the sorted entries of a background build, slice by slice: entries in memory and in trees of the file. Between
-// two slices it holds nothing of the store.
+// Merges the sorted entries of a background build, slice by slice, from memory and from trees of the file. Between two
+// slices it has no transaction open.
 
 import HornbeamPages
 import HornbeamTree
@@ -8,11 +8,11 @@ import HornbeamTree
 /// Sorted entries of several sources as one list. No key is in it twice.
 struct BuildMerge {
     let store: TreeStore
-    /// Each sorted.
+    /// Entries in memory, each buffer sorted.
     let buffers: [EntryBuffer]
-    /// Trees that are no longer changed.
+    /// Names of trees with sorted entries, which no longer change.
     let runs: [String]
-    /// The last key that was handed out, or is not to be.
+    /// The last key that was returned, or that must not be returned.
     private(set) var last: [UInt8]?
     /// The position of the merge in each buffer.
     private var places: [Int]
@@ -34,10 +34,10 @@ struct BuildMerge {
         }
     }
 
-    /// Whether every buffer is through; of the trees that isn't known before the next slice.
+    /// Whether all entries are known to be merged. Always false with trees, whose ends are found by the next slice.
     private var isThrough: Bool { runs.isEmpty && zip(places, buffers).allSatisfy { $0 >= $1.count } }
 
-    /// The next entries, up to a size in bytes or one entry more; whether these are the last ones.
+    /// Reads the next entries until they exceed a size in bytes. Returns whether they are the last ones.
     mutating func next(into slice: inout EntryBuffer, size: Int) throws -> Bool {
         slice.removeAll(keepingCapacity: true)
         guard !isThrough else { return true }
@@ -80,7 +80,7 @@ private class SortedEntries {
     fileprivate(set) var key: [UInt8] = []
     fileprivate(set) var value: [UInt8] = []
 
-    /// Goes to the next entry; false at the end.
+    /// Goes to the next entry. Returns false at the end.
     func advance() throws -> Bool { false }
 
     final func precedes(_ other: SortedEntries) -> Bool { key.lexicographicallyPrecedes(other.key) }
@@ -97,7 +97,7 @@ private final class BufferedEntries: SortedEntries {
     private let buffer: EntryBuffer
     private var place: Int
 
-    /// Stands on an entry.
+    /// Begins at an entry.
     init(_ buffer: EntryBuffer, at place: Int) {
         self.buffer = buffer
         self.place = place
@@ -116,7 +116,7 @@ private final class BufferedEntries: SortedEntries {
 private final class StoredEntries: SortedEntries {
     private var cursor: Cursor
 
-    /// Moves to the first entry after a key; nil if there is none.
+    /// Begins at the first entry after a key. Returns nil if there is none.
     init?(_ cursor: consuming Cursor, after last: [UInt8]?) throws {
         var isThere = try last.map { try cursor.seek($0) } ?? cursor.first()
         if isThere, let last, cursor.key.elementsEqual(last) { isThere = try cursor.next() }

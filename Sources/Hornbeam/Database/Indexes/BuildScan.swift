@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the entries of all rows as they were when a background build began, on several threads with reads of their own.
-// The former state of rows that have changed since is noted. So no old state of the file has to be kept for the build,
-// and an interrupted build continues at its last position.
+// Makes the entries of all rows in their state at the beginning of a background build, on several threads with reads of
+// their own. The former state of rows that have changed since is noted in a tree, so the file need not keep an old
+// state for the build, and an interrupted build continues at its last position.
 
 import Dispatch
 import HornbeamPages
@@ -16,13 +16,13 @@ struct BuildScan {
     let follower: any IndexFollower
     let missedName: String
     let limits: BackgroundBuilder.Limits
-    /// Called with the number of rows read; throws to end the scan.
+    /// Called with the number of rows read. It may throw to end the scan.
     let report: @Sendable (_ rows: Int) throws -> Void
 
     struct Result: Sendable {
-        /// Sorted, each by itself.
+        /// The entries of each thread, sorted.
         var buffers: [EntryBuffer] = []
-        /// The last row that was read; nil if there was none.
+        /// The last row that was read, or nil if there was none.
         var position: UInt64?
         /// Whether there are no more rows.
         var isAtEnd = false
@@ -31,7 +31,7 @@ struct BuildScan {
     /// State that the threads share.
     private struct Shared: Sendable {
         var result: Result
-        /// In memory, of all of them.
+        /// Size of the entries of all threads, in bytes.
         var size = 0
         var failure: (any Error)?
     }
@@ -60,8 +60,8 @@ struct BuildScan {
         }
     }
 
-    /// The next range of row ids to read; nil if nothing is left or the run is full. Every range that is taken is read,
-    /// so in the end all rows up to `position` are complete.
+    /// Returns the next range of row ids to read, or nil if nothing is left or the run is full. Every range that is
+    /// returned is read, so in the end all rows up to `position` are complete.
     private func next(_ shared: borrowing Mutex<Shared>) throws -> ClosedRange<UInt64>? {
         try shared.withLock { shared in
             guard shared.failure == nil, !shared.result.isAtEnd, shared.size < limits.runSize else { return nil }
@@ -71,7 +71,7 @@ struct BuildScan {
             }
             let read = try store.beginRead()
             defer { read.abort() }
-            // The upper bound of rows is taken for each of the two trees.
+            // The range has at most `rowsAtOnce` rows of each of the two trees.
             var last: UInt64?
             for tree in [type.rows, try missed(read)] {
                 let start = try read.count(tree, from: [], to: first.key)
@@ -102,7 +102,8 @@ struct BuildScan {
         return rowID.rawValue
     }
 
-    /// Adds the entries of some rows, as they were when the build began; how many rows there are now.
+    /// Adds the entries of some rows in their state at the beginning of the build. Returns the number of present rows
+    /// among them.
     private func read(_ rows: ClosedRange<UInt64>, into buffer: inout EntryBuffer) throws -> Int {
         let read = try store.beginRead()
         defer { read.abort() }

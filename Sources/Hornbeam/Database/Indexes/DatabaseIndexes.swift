@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registered indexes of a database: registering, in one write transaction beside any number of readers, dropping, and
-// listing.
+// Registered indexes of a database: registering, dropping and listing. Registering is one write transaction, beside any
+// number of readers.
 
 package import HornbeamPages
 package import HornbeamTree
 import Synchronization
 
 extension Database {
-    /// Registers an index with the database: from now on it follows the entities, in the transactions that change them.
+    /// Registers an index with the database. From now on it is updated in each transaction that changes its entities.
     ///
-    /// If the file has it with the same version and settings, only the entities that were changed while it wasn't
-    /// registered are looked at. Otherwise it is built from all entities, in one transaction that readers don't notice
-    /// and other writers wait for. A crash leaves it absent, or as it was. Throws `.indexMismatch` if an index of
-    /// another kind, or over another entity type, has the name.
+    /// If the file has it with an equal version and settings, only entities that were changed while it wasn't
+    /// registered are read. Otherwise it is built from all entities in one transaction, O(n log n); readers don't wait
+    /// for it, but writers do. A crash leaves it absent, or as it was. Throws `.indexMismatch` if an index of another
+    /// kind, or over another entity type, has the name.
     ///
     /// Several threads call the index's function at the same time. A write that the function begins throws `.invalid`.
-    /// If it has another thread begin a write and waits for that, the write would wait for this transaction.
+    /// The function must not wait for a write of another thread, because that write waits for this transaction.
     ///
     /// - Parameters:
     ///   - index: the index to register.
-    ///   - progress: called now and then while entities are looked at. It throws to cancel.
+    ///   - progress: called from time to time while entities are read. It may throw to cancel.
     public func register(_ index: some RegisteredIndex, progress: MigrationProgress.Handler? = nil) throws {
         try register(index.registration, progress: progress)
     }
 
-    /// - Parameter isRebuilt: whether it is built anew in any case.
+    /// - Parameter isRebuilt: whether it is always built anew.
     func register(
         _ registration: IndexRegistration, onDrift: DriftPolicy = .ignore, isRebuilt: Bool = false,
         progress: MigrationProgress.Handler?
@@ -47,7 +47,7 @@ extension Database {
                     (stored, maintained) = try work.run(kind)
                 }
                 if kind == .none { transaction.durability = .none }
-                // Building anew has dropped anything that was built of it in the background.
+                // Building anew has dropped the index's background build.
                 let hasBuild = try RegisteredCatalogue.readBuild(of: stored.name, in: transaction) != nil
                 try commit(transaction) { registered in
                     (hasBuild ? registered : registered.removing(buildOf: stored.name)).adding(stored, maintained)
@@ -78,8 +78,8 @@ extension Database {
         if let reduction = registration.reduction { try store.register(reduction) }
     }
 
-    /// Registers an index in a file that is open read-only. Such a file can't be changed: it must have the index
-    /// already.
+    /// Registers an index in a file that is open read-only. It must have the index already. Throws `.readOnly`
+    /// otherwise.
     func registerReadOnly(_ registration: IndexRegistration, onDrift: DriftPolicy = .ignore) throws {
         let read = try store.beginRead()
         defer { read.abort() }
@@ -90,7 +90,7 @@ extension Database {
             if onDrift != .ignore, let drift = try work.drift(of: maintained) { throw drift }
             registry.withLock { registered in
                 registered = registered.adding(stored, maintained)
-                // Within the lock: otherwise changes that another thread has made meanwhile might be taken back.
+                // Published within the lock, so that no newer change of another thread is undone.
                 planned.publish(registered)
             }
         case .missedRows, .building:
@@ -101,8 +101,8 @@ extension Database {
         }
     }
 
-    /// Drops a registered index, whether this program has registered it or not, everything built of it in the
-    /// background, and everything that a damaged file has kept of its trees. Returns whether there was any of it.
+    /// Drops a registered index, even if this program hasn't registered it, with its background build and any remains
+    /// of its trees in a damaged file. Returns whether there was anything to drop.
     @discardableResult
     public func unregister(_ name: String) throws -> Bool {
         try indexing {
@@ -127,10 +127,10 @@ extension Database {
 
     /// Commits a transaction that changes the registered indexes.
     ///
-    /// The next write may begin before it is known whether this commit succeeds. It asks for the registered indexes
-    /// when its turn comes, and waits here until they match the state of the file. So no change by another transaction
-    /// comes between and is undone with this one. A transaction that has changed nothing commits too: that fails if the
-    /// commit of the state before it fails.
+    /// The next write may begin before this commit has succeeded or failed. It reads the registered indexes when its
+    /// turn comes, and the lock makes it wait until they match the file. So if this commit fails, no change by another
+    /// transaction is undone with it. A transaction without changes commits too: it fails if the commit before it
+    /// fails.
     package func commit(
         _ transaction: Transaction, _ change: (RegisteredIndexes) -> RegisteredIndexes
     ) throws(StorageError) {
@@ -147,7 +147,7 @@ extension Database {
         }
     }
 
-    /// Returns the registered indexes of the file, by name, after those that can't be read.
+    /// Returns the registered indexes of the file: first those that can't be read, then the others by name.
     public func registeredIndexes() throws -> [RegisteredIndexDescription] {
         try indexing {
             let maintained = registered.maintained
@@ -192,8 +192,8 @@ extension Database {
         return .building(done: Int(clamping: try read.count(rows, from: [], to: next.key)), total: total)
     }
 
-    /// Converts the engine's errors to those of the typed API. Others are passed on.
-    /// - Parameter operation: the function that does it, for the log.
+    /// Runs `body` and converts the engine's errors to those of the typed API. Other errors are passed on.
+    /// - Parameter operation: the calling function, for the log.
     package func indexing<Result>(
         _ operation: StaticString = #function, _ body: () throws -> Result
     ) throws -> Result {
@@ -207,20 +207,20 @@ extension Database {
 }
 
 extension Database {
-    /// Registers an index, and checks a sample of its rows if it was built before: 32 entities and 32 rows at most,
-    /// spread over all. A sample proves nothing: `check` looks at everything.
+    /// Registers an index, and checks a sample of its rows if it was built before: at most 32 entities and 32 rows,
+    /// spread over all. Only `check` compares all of them.
     /// - Parameters:
     ///   - index: the index to register.
-    ///   - onDrift: the reaction if the code gives other rows than are stored.
-    ///   - progress: called now and then while entities are looked at. It throws to cancel.
+    ///   - onDrift: the reaction if the code makes other rows than the stored ones.
+    ///   - progress: called from time to time while entities are read. It may throw to cancel.
     public func register(
         _ index: some RegisteredIndex, onDrift: DriftPolicy, progress: MigrationProgress.Handler? = nil
     ) throws {
         try register(index.registration, onDrift: onDrift, progress: progress)
     }
 
-    /// Builds a registered index anew, from the present entities and by its present code. Throws `.indexNotReady` if
-    /// this program hasn't registered it.
+    /// Builds a registered index anew from all entities by its present code. Throws `.indexNotReady` if this program
+    /// hasn't registered it.
     public func repair(index name: String, progress: MigrationProgress.Handler? = nil) throws {
         guard let maintained = registered.maintained[name] else {
             throw HornbeamError(

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rebuilds indexes that the models declare, if `check` finds one damaged.
+// Rebuilding of damaged indexes that the models declare.
 
 import HornbeamPages
 import HornbeamTree
 
 extension Database {
-    /// Rebuilds an index that a model declares from the entities; its old entries are dropped without reading them. For
-    /// an index that `check`, a search or a commit reports as damaged.
+    /// Rebuilds an index that a model declares from all entities, and drops its old entries without reading them. Use
+    /// it for an index that `check`, a search or a commit reports as damaged.
     ///
     ///     try database.repair(index: "search", of: Page.self)
     ///
-    /// Runs in one transaction, which takes as long as the index took to build; readers keep the state that they see.
-    /// Throws `.invalid` if the model declares no index of this name, `.uniqueViolation` if two entities have the same
-    /// key of a unique index, and `.corrupt` if rows, or the pages that lead to the old entries, can't be read:
-    /// `hornbeam salvage` is for such a file.
+    /// Runs in one transaction, which takes as long as building the index. Readers continue. Throws `.invalid` if the
+    /// model declares no index of this name, `.uniqueViolation` if two entities have equal keys in a unique index, and
+    /// `.corrupt` if rows, or the pages that lead to the old entries, can't be read. Use `hornbeam salvage` for such a
+    /// file.
     ///
-    /// The name of an index is the name of the property that declares it. `progress` is called now and then during the
-    /// build. It throws to cancel.
+    /// The name of an index is the name of the property that declares it. `progress` is called from time to time during
+    /// the build. It may throw to cancel.
     public func repair<Entity: EntityModelProtocol>(
         index name: String, of _: Entity.Type, progress: MigrationProgress.Handler? = nil
     ) throws {

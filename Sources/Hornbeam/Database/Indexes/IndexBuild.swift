@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A registered index that is being built in the background, as seen by its caller: the progress of the build, its end,
-// and a way to end it early.
+// The background build of a registered index, for its caller: its progress, its end, and cancellation.
 
 import Dispatch
 import HornbeamPages
 import Synchronization
 
-/// The building of a registered index, beside readers and writers: see `Database.register(inBackground:)`. The build
-/// continues even without references to this object.
+/// A background build of a registered index: see `Database.register(inBackground:)`. The build continues even without
+/// references to this object.
 public final class IndexBuild: Sendable {
     /// The progress of a build.
     public struct Progress: Sendable, Equatable {
         public enum Phase: String, Sendable {
-            /// Entities are read. Counts are those of entities.
+            /// Entities are read. `done` and `total` count entities.
             case reading
-            /// Their rows, sorted, are stored. Counts are those of rows.
+            /// The sorted rows of the index are stored. `done` and `total` count these rows.
             case loading
-            /// The changes made since the build began are applied. Counts are those of entities. The total may grow.
+            /// Changes since the beginning of the build are applied. `done` and `total` count entities. The total may
+            /// grow.
             case catchingUp
         }
 
@@ -27,16 +27,16 @@ public final class IndexBuild: Sendable {
 
     public enum State: Sendable {
         case building(Progress)
-        /// Queries can ask the index.
+        /// Queries can use the index.
         case finished
-        /// The build was cancelled, by `cancel` or by the task that waited. Nothing of it is left.
+        /// The build was cancelled, by `cancel` or by the waiting task. Nothing of it is left.
         case cancelled
         /// The database was closed. Building the index again continues this build.
         case stopped
-        /// Nothing of it is left, unless the file can't be written any more.
+        /// The build failed. Nothing of it is left, unless the file can't be written any more.
         case failed(any Error)
 
-        /// The reason why the build ended early; nil if it is finished or goes on.
+        /// The reason why the build ended early, or nil if it is finished or running.
         fileprivate var obstacle: String? {
             switch self {
             case .building, .finished: nil
@@ -47,7 +47,7 @@ public final class IndexBuild: Sendable {
         }
     }
 
-    /// The ways in which a build can be asked to end.
+    /// The requests to end a build.
     enum End: Error { case cancel, stop }
 
     private struct Inner: Sendable {
@@ -70,10 +70,11 @@ public final class IndexBuild: Sendable {
         running.enter()
     }
 
+    /// The present state of the build.
     public var state: State { inner.withLock { $0.state } }
 
-    /// The progress of the build, now and from now on. The stream ends with the build. A slow reader gets only the
-    /// newest element.
+    /// The present progress of the build and each later one. The stream ends with the build. A slow reader gets only
+    /// the newest element.
     public var progress: AsyncStream<Progress> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let number = inner.withLock { inner -> Int? in
@@ -90,11 +91,11 @@ public final class IndexBuild: Sendable {
         }
     }
 
-    /// Asks the build to end and to leave nothing behind: `value` then throws `CancellationError`. Has no effect once
-    /// the build has ended.
+    /// Cancels the build, which then leaves nothing behind: `value` throws `CancellationError`. Has no effect if the
+    /// build has ended.
     public func cancel() { inner.withLock { $0.end = .cancel } }
 
-    /// Waits for the build's end. Throws the error that made it fail, `CancellationError` if it was cancelled, and
+    /// Waits for the build's end. Throws the error that ended it, `CancellationError` if it was cancelled, and
     /// `.indexNotReady` if the database was closed.
     public var value: Void {
         get async throws {
@@ -104,7 +105,8 @@ public final class IndexBuild: Sendable {
         }
     }
 
-    /// Waits for the build's end and blocks the caller's thread. Inside a write it would wait for itself.
+    /// Waits for the build's end and blocks the caller's thread. Throws like `value`. Don't call it inside a write: the
+    /// build waits for that write.
     public func wait() throws {
         running.wait()
         try outcome()
@@ -124,21 +126,21 @@ public final class IndexBuild: Sendable {
 
     // MARK: The builder's side
 
-    /// Asks it to end where it is.
+    /// Requests the build to end where it is.
     func stop() { inner.withLock { if $0.end == nil { $0.end = .stop } } }
 
-    /// Waits until nothing of it runs any more.
+    /// Waits until no part of it is running.
     func waitForEnd() { running.wait() }
 
     /// Notes the progress. Throws the requested end, if there is one.
-    /// - Parameter total: the new total, nil to leave it as before.
+    /// - Parameter total: the new total, or nil to keep the former one.
     func note(_ phase: Progress.Phase, adding done: Int, of total: Int?) throws(End) {
         try inner.withLock { (inner) throws(End) in
             if let end = inner.end { throw end }
             guard case .building(var progress) = inner.state else { return }
             if progress.phase != phase { progress = Progress(phase: phase, done: 0, total: progress.total) }
             progress.done += done
-            // Rows that came since are read too.
+            // Rows that were added since are read too.
             progress.total = max(total ?? progress.total, progress.done)
             inner.state = .building(progress)
             for listener in inner.listeners.values { listener.yield(progress) }
@@ -156,10 +158,10 @@ public final class IndexBuild: Sendable {
     }
 }
 
-/// The builds of a database that are under way, by the names of their indexes.
+/// The running builds of a database, by the names of their indexes.
 final class IndexBuilds: Sendable {
     private let running = Mutex<[String: IndexBuild]>([:])
-    /// Wakes the threads that run builds.
+    /// Marks the queues that run builds.
     private static let mark = DispatchSpecificKey<Bool>()
 
     /// Returns the running build of an index, or nil if there is none. Throws `.busy` if it is a build of another
@@ -175,7 +177,7 @@ final class IndexBuilds: Sendable {
         return build
     }
 
-    /// Returns the build of an index, and begins one unless it is already running.
+    /// Returns the running build of an index, or begins one.
     /// - Parameter run: runs the build to its end, in a thread of its own.
     func begin(
         _ registration: IndexRegistration, _ run: @escaping @Sendable (IndexBuild) -> IndexBuild.State
@@ -197,7 +199,7 @@ final class IndexBuilds: Sendable {
         return build
     }
 
-    /// Stops all builds at the point they have reached, and waits for that, unless a build's own code asks.
+    /// Stops all builds where they are, and waits until they have ended, unless it is called by a build's own code.
     func stopAll(waiting: Bool) {
         let builds = running.withLock { Array($0.values) }
         for build in builds { build.stop() }
@@ -207,20 +209,19 @@ final class IndexBuilds: Sendable {
 }
 
 extension Database {
-    /// Registers an index and builds it in the background, if there is anything to build. Readers and writers go on.
-    /// Queries of the index throw `.indexNotReady` until it is complete, in one moment. A former index of the name
-    /// stays until then, for the code that it belongs to.
+    /// Registers an index and builds it in the background, if it isn't built yet. Readers and writers continue. Queries
+    /// of the index throw `.indexNotReady` until it is complete. A former index of this name can be used by its code
+    /// until then.
     ///
-    /// Entities are read by several threads, which call the index's function at the same time. Writes that come between
-    /// wait for one slice of the work at most, 256 KiB of entries. Each entity that they change meanwhile is noted with
-    /// its former content, and read once more. The file needs room for the rows twice.
+    /// Several threads read entities and call the index's function at the same time. Writes wait for at most one slice
+    /// of the work, 256 KiB of entries. Each entity that they change meanwhile is noted with its former content, and
+    /// read again. The file needs space for the rows twice.
     ///
-    /// The build is stored as it goes. After a crash, or when the database is closed, it is left unfinished, and
-    /// `registeredIndexes()` shows it. Call this again to go on with it. `register` and `unregister` drop it.
+    /// The progress of the build is stored. After a crash, or when the database is closed, it is unfinished, and
+    /// `registeredIndexes()` shows it. Call this function again to continue it. `register` and `unregister` drop it.
     ///
-    /// Only one index at a time has a name. A call while that index is being built returns the same build, or throws
-    /// `.busy` if the version differs. `.indexMismatch`, and any error that the index's function throws, comes from the
-    /// build's `value`.
+    /// A call while the index is being built returns the running build, or throws `.busy` if its version or settings
+    /// differ. The build's `value` throws `.indexMismatch`, and any error that the index's function throws.
     @discardableResult
     public func register(inBackground index: some RegisteredIndex) throws -> IndexBuild {
         try register(inBackground: index.registration, BackgroundBuilder.Limits())
@@ -247,11 +248,10 @@ extension Database {
         }
     }
 
-    /// Registers an index as `register(inBackground:)` does, and waits for its end. Cancelling the task cancels the
-    /// build.
+    /// Builds an index like `register(inBackground:)`, and waits for its end. Cancelling the task cancels the build.
     /// - Parameters:
     ///   - index: the index to register and build.
-    ///   - progress: called in the caller's task during the build; throws to cancel it.
+    ///   - progress: called in the caller's task during the build. It may throw to cancel the build.
     public func buildIndex(
         _ index: some RegisteredIndex, progress: (@Sendable (IndexBuild.Progress) throws -> Void)? = nil
     ) async throws {
@@ -297,7 +297,7 @@ extension Database {
                     .indexNotReady,
                     "index “\(build.name)” was registered otherwise or dropped while it was being built"))
         } catch {
-            // The error to report is the one that ended the build. If nothing can be dropped either, the file has it as
+            // The error that ended the build is reported. If dropping the build fails too, it stays in the file as
             // after a crash.
             try? builder.drop()
             return .failed((error as? StorageError).map { HornbeamError($0) } ?? error)

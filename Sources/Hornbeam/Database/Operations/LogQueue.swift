@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way of log entries from the threads of a database to the program's handler. Adding an entry takes a lock that
-// nothing else is done under, so it can be done with any lock held; the handler runs in a thread of its own.
+// Passes log entries from the threads of a database to the program's handler. Nothing else happens under the lock of
+// the queue, so an entry can be added while any other lock is held. The handler runs in a thread of its own.
 
 import Dispatch
 import Synchronization
 
-/// Hands entries to a handler, one at a time and in order.
+/// Passes entries to a handler, one at a time and in order.
 final class LogQueue: Sendable {
     private struct Waiting {
         var entries: [Database.LogEntry] = []
@@ -43,11 +43,11 @@ final class LogQueue: Sendable {
         if begins { queue.async { self.serve() } }
     }
 
-    /// Runs `body` in the handler's thread, behind the entries that are there.
+    /// Runs `body` in the handler's thread, after the present entries.
     func run(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
 
-    /// Waits until the handler has had all entries that there are now, but for no later ones: a database is closed also
-    /// while others log. Returns at once if the handler asks.
+    /// Waits until the handler has got all present entries, but not for later ones, because a database can be closed
+    /// while other threads log. Returns at once if the handler calls it.
     func drain() {
         if !isHandling { queue.sync { _ = handOn() } }
     }
@@ -62,7 +62,7 @@ final class LogQueue: Sendable {
         if goesOn { queue.async { self.serve() } }
     }
 
-    /// Hands on the entries that wait now. Returns whether there were any.
+    /// Passes the waiting entries to the handler. Returns whether there were any.
     private func handOn() -> Bool {
         let (entries, dropped) = waiting.withLock { waiting in
             defer {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words and values of a database's log for what happens to its file, its schema and its indexes.
+// The messages and values of log entries for events of the file, the schema and the indexes.
 
 import HornbeamPages
 
 extension OperationWatch {
-    /// In a thread of the store, with its locks: entries are only added.
+    /// Runs in a thread of the store that holds its locks, so it only adds entries.
     func note(_ event: StoreEvent) {
         switch event {
         case .recovered(let commits, let transaction):
@@ -61,7 +61,7 @@ extension OperationWatch {
     }
 
     /// Notes the end of a build.
-    /// - Parameter obstacle: what ended it early; nil if the index is built.
+    /// - Parameter obstacle: the reason for an early end, or nil if the index is built.
     func noteBuild(of index: IndexRegistration, after duration: Duration, endedBy obstacle: String? = nil) {
         var values: [String: Value] = [
             "index": .string(index.name), "entity": .string(index.entity), "seconds": .double(duration.inSeconds),

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of a database in the text format of Prometheus.
+// The statistics of a database in the text format of Prometheus.
 
 extension Database.Statistics {
-    /// Returns the figures in the text format of Prometheus, version 0.0.4: the body of an answer with the content type
-    /// `text/plain; version=0.0.4`. The names begin with `hornbeam_`, and sizes are in bytes.
+    /// Returns the statistics in the text format of Prometheus, version 0.0.4. It is the body of a response with the
+    /// content type `text/plain; version=0.0.4`. The names begin with `hornbeam_`, and sizes are in bytes.
     ///
     ///     statistics.prometheus(labels: ["database": "orders"])
     ///
     /// Throws `.invalid` for a label whose name has other characters than letters, digits and underscores, begins with
-    /// a digit or two underscores, or is `holder`, which some figures have themselves.
+    /// a digit or two underscores, or is `holder`, which some metrics already have.
     public func prometheus(labels: [String: String] = [:]) throws(HornbeamError) -> String {
         try Self.prometheus([(labels, self)])
     }
 
-    /// Returns the figures of several databases as one text. Each must have other labels, or its lines are those of
-    /// another database: Prometheus refuses that.
+    /// Returns the statistics of several databases as one text. Each must have its own labels, because Prometheus
+    /// refuses repeated lines.
     public static func prometheus(
         _ databases: [(labels: [String: String], statistics: Database.Statistics)]
     ) throws(HornbeamError) -> String {
@@ -55,7 +55,7 @@ extension Database.Statistics {
         return "{\(written.joined(separator: ","))}"
     }
 
-    /// By scalars, not characters: a line feed may be a part of a character.
+    /// Goes by scalars, not characters, because a line feed may be part of a character.
     private static func escaped(_ value: String) -> String {
         var escaped = ""
         for scalar in value.unicodeScalars {
@@ -72,7 +72,7 @@ extension Database.Statistics {
 
 // MARK: The table
 
-/// A figure under a name: one value, or one for each kind of transaction that holds pages.
+/// A metric: one value, or one for each kind of transaction that uses the cache.
 private struct Metric: Sendable {
     let name: String
     let type: String

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The watch over a database's transactions and queries: for its log and its spans. A database whose options ask for
-// neither has none, and its transactions only look whether there is one.
+// Watches a database's transactions and queries for its log and its spans. Without these in the options a database has
+// no watch, and its transactions only test that.
 
 import HornbeamPages
 import HornbeamTree
@@ -8,7 +8,7 @@ import Synchronization
 
 /// Watches one database. Any thread.
 final class OperationWatch: Sendable {
-    /// The parts of the database that the log asks about reads. Weak: the store has the watch's event handler.
+    /// The parts of the database that know the open reads. Weak, because the store has the watch's event handler.
     private struct Watched {
         weak var store: TreeStore?
         weak var longReads: LongLivedReads?
@@ -26,10 +26,10 @@ final class OperationWatch: Sendable {
     private let watched = Mutex(Watched())
     /// The reads that are open, by the numbers of their spans.
     private let reads = Mutex<[UInt64: OpenRead]>([:])
-    /// Threads in the span handler: what it does with the database gives no spans.
+    /// Threads that are in the span handler, whose own use of the database makes no spans.
     private let handling = Mutex<Set<UInt>>([])
 
-    /// Returns nil if the options ask for neither a log nor spans.
+    /// Returns nil if the options have neither a log nor spans.
     init?(_ options: Database.Options, _ path: String) {
         self.path = path
         guard options.log != nil || options.spans != nil else { return nil }
@@ -37,12 +37,12 @@ final class OperationWatch: Sendable {
         spans = options.spans
     }
 
-    /// The store is open.
+    /// Tells the watch that the store is open.
     func attach(_ store: TreeStore, _ longReads: LongLivedReads) {
         watched.withLock { $0 = Watched(store: store, longReads: longReads) }
     }
 
-    /// Waits until the log's handler has had all entries.
+    /// Waits until the log's handler has got all entries.
     func drain() { log?.queue.drain() }
 
     // MARK: Log
@@ -55,7 +55,7 @@ final class OperationWatch: Sendable {
         log.queue.add(Database.LogEntry(level, event, message(), values()))
     }
 
-    /// Notes an error that ends an operation, if the file or the disk is its cause.
+    /// Logs an error that ends an operation, if the file or the disk is its cause.
     func note(_ error: any Error, during operation: String) {
         guard let error = HornbeamError.typed(error) as? HornbeamError,
             [.corrupt, .io, .full, .failed].contains(error.code)
@@ -68,7 +68,7 @@ final class OperationWatch: Sendable {
             ])
     }
 
-    /// Takes the store's events; nil if there is no log.
+    /// The handler of the store's events, or nil if there is no log.
     var events: StoreEvent.Handler? {
         guard log != nil else { return nil }
         return { (event: StoreEvent) in self.note(event) }
@@ -76,8 +76,8 @@ final class OperationWatch: Sendable {
 
     // MARK: Reads that stay open
 
-    /// After a checkpoint: has the log's thread, which holds no lock of the store, look for reads that are open for
-    /// long.
+    /// Checks for reads that are open for long, after a checkpoint. The log's thread does it, because it holds no lock
+    /// of the store.
     func noteCheckpoint() { log?.queue.run { self.lookAtReads() } }
 
     /// Logs the reads that are open for long, if the file keeps pages for reads.
@@ -155,7 +155,7 @@ final class OperationWatch: Sendable {
 
     // MARK: Queries
 
-    /// Takes the beginning of a query of a long-lived read or of an observer.
+    /// Begins the span of a query in a long-lived read or of an observer.
     func beginQuery(_ kind: QueryWatch.Kind, _ name: String) -> QueryWatch.End { beginQuery(kind, name, in: nil) }
 
     /// - Parameter parent: the number of the transaction's span.
@@ -200,7 +200,7 @@ final class OperationWatch: Sendable {
         _ = calling { ended(end) }
     }
 
-    /// Runs the handler's code. Returns nil within that.
+    /// Runs code of the handler. Returns nil if this thread is in such code already.
     private func calling<Result>(_ body: () -> Result) -> Result? {
         let thread = ThreadNumber.current
         guard handling.withLock({ $0.insert(thread).inserted }) else { return nil }
@@ -239,7 +239,7 @@ final class WatchedTransaction: Sendable {
     func noteTurn() { times.withLock { $0.began = .now } }
     func noteCommit() { times.withLock { $0.committed = .now } }
 
-    /// Takes the beginning of one of its queries.
+    /// Begins the span of one of its queries.
     func beginQuery(_ kind: QueryWatch.Kind, _ name: String) -> QueryWatch.End {
         watch.beginQuery(kind, name, in: number)
     }
