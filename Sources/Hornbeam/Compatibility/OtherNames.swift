@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Second names, for programs that were written for other stores of this kind.
+// Second names, for programs that were written for other stores.
 
 /// A condition by `==` or `!=`.
 public typealias EqualityPredicate<Entity: EntityModelProtocol, Value> = Predicate<Entity>
@@ -36,12 +36,12 @@ extension EntityModelProtocol {
     /// Another name for `deleteMetadata`.
     public func removeMetadata(from context: inout Context) throws { try deleteMetadata(from: &context) }
 
-    /// A query of one entity with the levels of `nested` loaded, as `query.with(.entities, .ids)` does.
+    /// Returns a query for one entity with the levels of `nested` loaded, like `query.with(.entities, .ids)`.
     public static func nestedQueryModifier(_ query: Query<Self>, nested: [Nested]) -> Query<Self> {
         Query(query.list.with(nested))
     }
 
-    /// The modifier for the spelling with the context first; the query keeps its own context.
+    /// Returns the modified query for code that passes a context. The query keeps its own context.
     public static func nestedQueryModifier(
         _ query: Query<Self>, in context: Context, nested: [Nested]
     ) -> Query<Self> {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Second spellings of queries, for programs that were written for other stores of this kind.
+// Second spellings of queries, for programs that were written for other stores.
 
-/// A function that completes the nested query of a to-one relation: `with(\.$author, nested: modifier)`.
+/// A function that adds steps to the nested query of a to-one relation: `with(\.$author, nested: modifier)`.
 public typealias QueryModifier<Entity: EntityModelProtocol> = (Query<Entity>) -> Query<Entity>
-/// A function that completes, filters and sorts the nested query of a to-many relation.
+/// A function that adds steps, filters and sorts to the nested query of a to-many relation.
 public typealias QueryListModifier<Entity: EntityModelProtocol> = (QueryList<Entity>) -> QueryList<Entity>
 
-// Conditions without an entity type. `.updated(within:)` alone is a `Predicate`, hence the preference.
+// Conditions without an entity type. They are disfavoured, so that a plain `.updated(within:)` is a `Predicate`.
 
 extension QueryList {
     @_disfavoredOverload
@@ -42,7 +42,7 @@ extension EntityModelProtocol {
 // The types of queries have the static functions of the entity type.
 
 extension QueryList {
-    /// All entities of the type in the order of their last saves.
+    /// Returns all entities of the type in the order of their last saves.
     public static func schemaQuery() -> Self { Entity.schemaQuery() }
     public static func schemaQuery(in context: Context) -> Self { Self(context: context).schemaQuery() }
 }
@@ -64,7 +64,7 @@ extension Query {
     @_disfavoredOverload
     public func filter(_ predicate: MetadataPredicate) -> Self { filter(predicate.predicate(for: Entity.self)) }
 
-    /// Finds nothing: a query for a single entity has no list of all entities.
+    /// Finds nothing: all entities of a type don't fit a query for one.
     public static func schemaQuery() -> Self { Self(QueryList().limit(0)) }
     public static func schemaQuery(in context: Context) -> Self { Self(QueryList(context: context).limit(0)) }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spellings that don't compile, each with a message that names the right one. Without them the compiler would report
-// types and constraints, or nothing.
+// Spellings that don't compile, each with a message that names the right one. Without them the compiler's errors would
+// only name types and constraints.
 
 public import FoundationEssentials
 

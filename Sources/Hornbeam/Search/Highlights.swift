@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passages and highlights of entities that a search found.
+// Passages and highlights in the texts of entities.
 
 import HornbeamText
 
@@ -13,24 +13,24 @@ extension Snippet {
 
 /// A match in a property that is an array of texts.
 public struct ElementHighlight: Sendable, Hashable {
-    /// The index of the element, from 0.
+    /// The position of the element in the array, from 0.
     public let element: Int
-    /// The range in that element's text, of whole characters.
+    /// The range in the element's text, in whole characters.
     public let range: Range<String.Index>
 }
 
 extension SearchQuery {
-    /// Returns the ranges of an entity's text that the query matches: whole characters, ascending, apart from each
-    /// other. Words are determined by the full-text index over the property, or by the named one, as in a search over
-    /// it. Reads the text once. Throws `.invalid` if there is no index of that name over the property, and for a query
-    /// that can't be asked.
+    /// Returns the ranges of an entity's text that the query matches: whole characters, ascending, without overlaps.
+    /// The analyzer of the full-text index over the property, or of the index with this name, makes the words, as in a
+    /// search. O(n) in the length of the text. Throws `.invalid` if no index of that name is over the property, and for
+    /// a query that a search would refuse.
     public func highlights<Text: TextValue>(
         _ keyPath: KeyPath<Entity, Text>, of entity: Entity, using index: String? = nil
     ) throws -> [Range<String.Index>] {
         try highlights(SearchedProperty(keyPath), entity, index).map(\.range)
     }
 
-    /// Returns the ranges in the elements of an array that the query matches, one element after the other.
+    /// Returns the ranges in the elements of an array that the query matches, in the order of the elements.
     public func highlights(
         _ keyPath: KeyPath<Entity, [String]>, of entity: Entity, using index: String? = nil
     ) throws -> [ElementHighlight] {
@@ -49,9 +49,9 @@ extension SearchQuery {
         ShownTexts([property], of: entity) { $0 }.highlights(try matcher(showing: [property], using: index))
     }
 
-    /// Returns the passage of about `words` words that has the most of the query's different words, out of all these
-    /// properties, arrays of texts among them. If no passage has any, it is the beginning. Returns nil if there is no
-    /// word. Texts are looked at up to 4 MiB.
+    /// Returns the passage of about `words` words with the most different words of the query, from all these
+    /// properties. They may be arrays of texts. If no passage has any, it is the beginning of the texts. Returns nil if
+    /// the texts have no words. Reads at most 4 MiB of texts.
     public func snippet<each Text: SearchableText>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, of entity: Entity, words: Int = 24,
         using index: String? = nil
@@ -81,15 +81,15 @@ extension SearchQuery {
 }
 
 extension Ranked {
-    /// Returns the ranges of the hit's text that the search found: whole characters, ascending, apart from each other.
-    /// Reads the entity.
+    /// Returns the ranges of the hit's text that the search found: whole characters, ascending, without overlaps. Reads
+    /// the entity.
     public func highlights<Text: TextValue>(
         _ keyPath: KeyPath<Entity, Text>
     ) throws -> [Range<String.Index>] {
         try highlights(SearchedProperty(keyPath)).map(\.range)
     }
 
-    /// Returns the ranges in the elements of an array that the search found, one element after the other.
+    /// Returns the ranges in the elements of an array that the search found, in the order of the elements.
     public func highlights(_ keyPath: KeyPath<Entity, [String]>) throws -> [ElementHighlight] {
         try highlights(SearchedProperty(keyPath))
     }
@@ -106,10 +106,10 @@ extension Ranked {
         }
     }
 
-    /// Returns the passage of about `words` words of these properties, arrays of texts among them, in which the
-    /// different words of the search weigh most. Rare words weigh more than others. If there is none, it is the
-    /// beginning. Returns nil if there is no word. Texts are looked at up to 4 MiB. Reads the entity, so it works as
-    /// long as the transaction of the search lasts.
+    /// Returns the best passage of about `words` words from these properties, which may be arrays of texts. Each
+    /// different word of the search counts once, and rare words count more. If no passage has any, it is the beginning
+    /// of the texts. Returns nil if the texts have no words. Reads at most 4 MiB of texts. Reads the entity, so the
+    /// transaction of the search must still be open.
     public func snippet<each Text: SearchableText>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, words: Int = 24
     ) throws -> Snippet? {
@@ -128,8 +128,8 @@ extension Ranked {
         }
     }
 
-    /// Returns the hit's texts, or nil if the entity is gone. A property that isn't searched has no field, but is
-    /// marked all the same.
+    /// Returns the hit's texts, or nil if the entity is gone. A property that isn't searched has no field, but its
+    /// matches are marked too.
     private func texts(_ properties: [SearchedProperty<Entity>]) throws -> ShownTexts? {
         try entity.map { entity in
             ShownTexts(properties, of: entity) { match.columns.firstIndex(of: $0) ?? -1 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Word functions of a full-text index beside its hits: completions, corrections, similar entities, statistics and the
-// list of words.
+// Functions on the words of a full-text index: completions, corrections, similar entities, statistics and the list of
+// words.
 
 import HornbeamPages
 import HornbeamText
@@ -12,18 +12,18 @@ import HornbeamText
 ///     try index.corrected("databsae", in: context)
 ///     Page.filter(.string(\.title, \.text, matches: try index.query(like: page, in: context)))
 ///
-/// The index must be over exactly these properties, in this order. Otherwise calls throw `.invalid`. For an index of
-/// some entities (`where:`) only these count. Answers are those of the context's state. With an analyzer that stems,
-/// words are stems (`happi` for *happy*, *happiness*), and typed text is compared with these: for suggestions declare
-/// an index that doesn't stem. Words of `.trigrams` are runs of three letters, which suggest nothing to a person.
+/// The index must be over exactly these properties, in this order. Otherwise calls throw `.invalid`. In an index of
+/// some entities (`where:`) only these count. Results are for the context's state. If the analyzer stems, words are
+/// stems (`happi` for *happy*, *happiness*), and typed text is compared with these: declare an index that doesn't stem
+/// for suggestions. Words of `.trigrams` are runs of three letters and no useful suggestions.
 public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
     private let properties: [SearchedProperty<Entity>]
     private let name: String?
 
     /// - Parameters:
-    ///   - keyPaths: the properties of the index, in its order.
-    ///   - index: the name of the index, which is that of the property that declares it, if several are over these
-    ///     properties. If nil, it is the first index that has all entities, or else the first one.
+    ///   - keyPaths: the properties of the index, in the order of its declaration.
+    ///   - index: the index to use, if several are over these properties, by the name of the property that declares it.
+    ///     If nil, it is the first index that has all entities, or else the first one.
     public init<each Text: SearchableText>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, using index: String? = nil
     ) {
@@ -38,14 +38,14 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
         public let count: Int
     }
 
-    /// Returns words that begin with the last word of a text, the words that most entities have first. Reads all words
+    /// Returns words that begin with the last word of a text. Words that most entities have come first. Reads all words
     /// with this beginning.
     public func completions(of text: String, limit: Int = 10, in context: Context) throws -> [Suggestion] {
         try run(context) { try $0.completions(of: text, limit: limit).map(Suggestion.init) }
     }
 
-    /// Returns the words with the spelling that is most similar to one word, the nearest first, then the most frequent.
-    /// They are one edit away from words of up to five letters, two from longer ones. A single letter has none. If
+    /// Returns the words with the most similar spelling, the nearest first, then the most frequent. They differ by one
+    /// edit from words of up to five letters, and by up to two from longer ones. A single letter has no corrections. If
     /// there are several words, only the first is corrected. Reads all words with the same first letter, and all words
     /// of the index if none of these is near.
     public func corrections(of word: String, limit: Int = 5, in context: Context) throws -> [Suggestion] {
@@ -56,15 +56,15 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
     }
 
     /// Returns the corrected query (“Did you mean”). Each word that no entity has is replaced by the nearest word that
-    /// some have. So is the beginning of a word, such as the last word during typing, if no word begins so. Returns nil
-    /// if every word is there, or nothing is near. Patterns and fuzzy words stay as they are.
+    /// some have. A prefix, such as the last word during typing, is replaced if no word begins with it. Returns nil if
+    /// nothing is replaced. Patterns and fuzzy words don't change.
     public func corrected(_ query: SearchQuery<Entity>, in context: Context) throws -> SearchQuery<Entity>? {
         let asked = try query.query(amongst: try columns())
         return try run(context) { try $0.corrected(asked).map { SearchQuery($0) } }
     }
 
     /// Returns a query for entities like one, made of the most significant words of its text: words that are frequent
-    /// in it and in few other entities. It finds the entity itself too, if that is stored.
+    /// in it, and that few other entities have. The query also finds the entity itself, if it is stored.
     public func query(like entity: Entity, words: Int = 25, in context: Context) throws -> SearchQuery<Entity> {
         let texts = properties.flatMap { $0.texts(entity) }
         return try run(context) { searcher in
@@ -74,13 +74,13 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
 
     // MARK: Statistics
 
-    /// The figures of the whole index that scores are made of.
+    /// The numbers of the whole index from which scores are computed.
     public struct Statistics: Sendable, Hashable {
-        /// All entities of the index, including those without a word.
+        /// Number of entities in the index, including those without a word.
         public let entities: Int
-        /// Words in all of them, repeated ones too.
+        /// Number of words in all of them, including repeated ones.
         public let occurrences: Int
-        /// Different words.
+        /// Number of different words.
         public let words: Int
 
         /// Average number of words of an entity, 0 if there are no entities.
@@ -97,7 +97,8 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
         public let occurrences: Int
     }
 
-    /// Returns the figures. Counts the different words if any are pending. Otherwise it only reads three numbers.
+    /// Returns the statistics of the index. If words are pending, it counts the different words, O(n). Otherwise it
+    /// reads three numbers.
     public func statistics(in context: Context) throws -> Statistics {
         try run(context) { searcher in
             Statistics(
@@ -108,9 +109,9 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
     }
 
     /// Calls `body` with the words of the index, in the order of their UTF-8 bytes, until it returns false. Words of
-    /// more than 200 bytes that begin alike come in any order. The body must not use the context.
+    /// more than 200 bytes with equal beginnings come in any order. `body` must not use the context.
     /// - Parameters:
-    ///   - first: only words from this one on, which need not be in the index.
+    ///   - first: the word to begin at, which need not be in the index.
     ///   - context: the transaction to read in.
     ///   - body: returns false to stop.
     public func forEachWord(

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A property whose words are searched or shown: one text, or an array of texts, each of which is a section of its own.
+// A property whose words are searched or shown: a text, or an array of texts, each of which is a section of its own.
 
 import HornbeamText
 
-/// A property with text to search: its column if it is stored as that, and how to read it from an entity.
+/// A property with text to search: its column if it is stored as text, and the function that reads it from an entity.
 struct SearchedProperty<Entity: EntityModelProtocol>: Sendable {
     /// The column, −1 if the property isn't stored as its text.
     let column: Int

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Array indexes: an entry for each element of an array, or of arrays within arrays, by the element or by properties of
-// it. Equal elements of one entity have a numbered entry each. So the index counts elements, and loses one entry if one
-// of two equal elements goes.
+// Array indexes: an entry for each element of an array, or of arrays within arrays, by the element or by its
+// properties. Equal elements of one entity have numbered entries, so the index counts elements, and removing one of two
+// equal elements removes one entry.
 
 import HornbeamPages
 import HornbeamTree
@@ -12,21 +12,21 @@ import HornbeamTree
 ///     try database.register(ArrayIndex("phones", \Person.contacts, each: \.phones, \.type))
 ///     try database.register(ArrayIndex("deep", ArrayPath(\Person.contacts).each(\.phones).each(\.calls), \.minutes))
 ///
-/// Queries that ask for any element (`.any(\.likes) { $0 == "travel" }`, `.array(\.likes, contains: "travel")`) and
-/// queries over elements (`Person.query().unnest(\.contacts).unnest(\.phones).filter { $0.type == "mobile" }`) use it
-/// automatically, as they use a value index: by equality with its first expressions, and a range of the next one.
+/// Conditions on any element (`.any(\.likes) { $0 == "travel" }`, `.array(\.likes, contains: "travel")`) and queries
+/// over elements (`Person.query().unnest(\.contacts).unnest(\.phones).filter { $0.type == "mobile" }`) use it
+/// automatically, like a value index: for equality with its first expressions, and for a range of the next one.
 ///
-/// An array without elements, or nil, has no entry. An expression that isn't stored must always give the same value for
-/// the same element, and `version` has to change when its code does. All others are described by the file itself, so
-/// that the index is kept from one opening to the next.
+/// An array without elements, or nil, has no entry. A computed expression must always give one value for equal
+/// elements, and `version` must change when its code does. The file describes indexes without computed expressions, so
+/// that each later opening continues them.
 public struct ArrayIndex<Entity: EntityModelProtocol>: RegisteredIndex {
     public let registration: IndexRegistration
 
     /// - Parameters:
     ///   - name: the name of the index, 1 to 200 bytes. No other registered index of the database may have it.
     ///   - path: the path from the entity to the array.
-    ///   - expressions: the properties of an element that queries compare; none for the element itself.
-    ///   - version: the version of expressions that aren't stored.
+    ///   - expressions: the properties of an element that queries compare. None means the element itself.
+    ///   - version: the version of computed expressions.
     public init<Element: Sendable, each Property: Sendable>(
         _ name: String, _ path: ArrayPath<Entity, Element>,
         _ expressions: repeat KeyPath<Element, each Property>, version: String = "1"
@@ -64,7 +64,7 @@ public struct ArrayIndex<Entity: EntityModelProtocol>: RegisteredIndex {
         }
     }
 
-    /// An index of an array of the entity.
+    /// Makes an index of an array of the entity.
     public init<Element: Sendable, each Property: Sendable>(
         _ name: String, _ array: KeyPath<Entity, [Element]>,
         _ expressions: repeat KeyPath<Element, each Property>, version: String = "1"
@@ -79,7 +79,7 @@ public struct ArrayIndex<Entity: EntityModelProtocol>: RegisteredIndex {
         self.init(name, ArrayPath(array), repeat each expressions, version: version)
     }
 
-    /// An index of an array of each element of an array.
+    /// Makes an index of an array in each element of an array.
     public init<Middle: Sendable, Element: Sendable, each Property: Sendable>(
         _ name: String, _ array: KeyPath<Entity, [Middle]>,
         each nested: KeyPath<Middle, [Element]>,
@@ -117,14 +117,14 @@ private struct ElementExpression<Element: Sendable>: Sendable {
 }
 
 extension ArrayIndexLayout {
-    /// Returns the configuration in the settings of a registered index, or nil if only code can tell it.
+    /// Returns the configuration in the settings of a registered index, or nil if the index needs code.
     static func configuration(_ settings: [String: String]) -> ArrayIndexConfiguration? {
         guard let path = settings[Setting.path], settings[Setting.computed] == nil else { return nil }
         return ArrayIndexConfiguration(
             path: path, expressions: settings[Setting.expressions].map { $0.split(separator: ", ").map(String.init) })
     }
 
-    /// - Parameter elements: of an entity, each with the values of its components.
+    /// - Parameter elements: returns the elements of an entity, each with the values of its components.
     func registration<Entity: EntityModelProtocol>(
         _ name: String, version: String, flaw: String? = nil,
         elements: @escaping @Sendable (Entity) throws -> [[Value]]

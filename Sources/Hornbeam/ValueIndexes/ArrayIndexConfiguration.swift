@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Array indexes whose paths are written as text: `contacts[].phones`. The names are those of Swift's properties, so
-// such an index is the same as one by key paths, and the same queries use it.
+// Array indexes whose paths are written as text: `contacts[].phones`. The names are those of Swift properties, so such
+// an index equals one by key paths.
 
 /// An array index by the names of properties:
 /// `ArrayIndexConfiguration(path: "contacts[].phones", expressions: ["type"])`.
@@ -11,8 +11,8 @@ public struct ArrayIndexConfiguration: IndexConfiguration {
     /// - Parameters:
     ///   - path: the path of the array, with `[]` after each array that contains the next one, and optionally after the
     ///     last.
-    ///   - expressions: properties of its elements, with a dot before a nested property; nil if the elements are
-    ///     scalars. Neither an empty list nor an empty name is an expression.
+    ///   - expressions: properties of its elements, with a dot before a nested property. Nil if the elements are
+    ///     scalars. An empty list, or an empty name in it, is an error when the index is registered.
     public init(path: String, expressions: [String]? = nil) {
         self.path = path
         self.expressions = expressions
@@ -38,7 +38,7 @@ public struct ArrayIndexConfiguration: IndexConfiguration {
         return open(model)
     }
 
-    /// The reason why there can't be such an index.
+    /// The reason why the index is impossible.
     fileprivate struct Flaw: Error {
         let text: String
     }
@@ -50,12 +50,12 @@ private struct NamedArrayIndex: RegisteredIndex {
 
 /// A path of stored properties, with dots between their names.
 ///
-/// `@unchecked Sendable`: its key path is of a stored property, and holds nothing.
+/// `@unchecked Sendable`: its key path is of a stored property and captures nothing.
 private struct NamedProperty: @unchecked Sendable {
     let label: String
     let type: any Any.Type
     let subject: ComputedSubject
-    /// The entity's own property, with which it begins, if it begins with the entity.
+    /// The entity's property at its beginning, or nil if it begins at an element.
     private let column: AnyKeyPath?
     private let names: [String]
 
@@ -117,7 +117,7 @@ private struct NamedArray<Entity: EntityModelProtocol>: Sendable {
     /// The arrays, each as a property of the element of the one before.
     let steps: [NamedProperty]
     let components: [ElementIndex.Component]
-    /// The expressions, none for the elements themselves.
+    /// The expressions. Empty for the elements themselves.
     private let expressions: [NamedProperty]
 
     init(_ configuration: ArrayIndexConfiguration) throws(Flaw) {

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes that are made, listed and dropped by name: the calls of Couchbase Lite.
+// Indexes that are made, listed and dropped by name, with functions like those of Couchbase Lite.
 
 import HornbeamPages
 import HornbeamTree
 
-/// The contents of an index, by names: `ValueIndexConfiguration(["type", "name"])`.
+/// The description of an index by the names of properties: `ValueIndexConfiguration(["type", "name"])`.
 public protocol IndexConfiguration: Sendable {
-    /// The index of an entity type. A property that the type lacks is an error when the index is registered.
+    /// Returns the index of an entity type. Registering it throws `.invalid` if the type lacks a property.
     func index<Entity: EntityModelProtocol>(_ name: String, of _: Entity.Type) -> any RegisteredIndex
 }
 
-/// A value index over properties by their names, and over what is computed of them: `["type", "name desc"]`,
+/// A value index over properties by their names, and over expressions of them: `["type", "name desc"]`,
 /// `["lower(name)"]`, `["address.city"]`, `["name COLLATE UNICODE"]`.
 ///
-/// Expressions are those of the query language, on one entity's stored properties. Conditions and orders of statements
-/// that have the same expression use the index. With `where` it has entries only for the entities that fulfil the
-/// condition, and serves queries that ask for no others.
+/// Expressions are those of the query language, on the stored properties of one entity. Conditions and sorts of
+/// statements by an equal expression use the index. With `where` it has entries only for the entities that meet the
+/// condition, and only queries for such entities use it.
 public struct ValueIndexConfiguration: IndexConfiguration {
     public var expressions: [String]
-    /// The condition in the form of a statement's WHERE clause, nil for all entities.
+    /// The condition in the form of a statement's WHERE clause. Nil for all entities.
     public var condition: String?
     /// The collation of texts among the properties.
     public var collation: TextCollation
 
     /// - Parameters:
-    ///   - expressions: the most significant first, with ` desc` after one for its reverse order.
-    ///   - condition: comparisons of stored properties with values, IN, BETWEEN, IS VALUED and its like, `CONTAINS` and
-    ///     `ARRAY_CONTAINS`, joined by AND, OR and NOT. Nil for all entities.
+    ///   - expressions: the expressions, the most significant first, with ` desc` after one for its reverse order.
+    ///   - condition: comparisons of stored properties with values, IN, BETWEEN, `IS VALUED`, `IS NULL` and the like,
+    ///     `CONTAINS` and `ARRAY_CONTAINS`, joined by AND, OR and NOT. Nil for all entities.
     ///   - collation: the order of stored texts. Any but `.binary` needs at least one such text among the properties.
     public init(_ expressions: [String], where condition: String? = nil, collation: TextCollation = .binary) {
         self.expressions = expressions
@@ -55,20 +55,20 @@ public struct ValueIndexConfiguration: IndexConfiguration {
 }
 
 extension Database {
-    /// Creates an index under a name that no other index has. Does nothing if the database has just this one already.
-    /// Throws `.indexMismatch` if another one has the name, unless `replace` says to drop it.
+    /// Creates an index. Has no effect if the database has an equal one already. Throws `.indexMismatch` if another
+    /// index has the name, unless `replace` is true, which drops that one.
     ///
-    /// The index is built from all entities, in one transaction that readers don't notice and other writers wait for; a
-    /// crash leaves it absent, or as it was. It stays, for all programs that open the file, until it is dropped.
+    /// The index is built from all entities in one transaction. Readers don't wait for it, but writers do; a crash
+    /// leaves the index absent, or as it was. It stays, for all programs that open the file, until it is dropped.
     ///
-    /// - Throws: `.invalid` if the type has no such properties, with the nearest that there is.
+    /// - Throws: `.invalid` if the type has no such property, with the nearest name.
     public func createIndex<Entity: EntityModelProtocol>(
         _: Entity.Type, withName name: String, config: some IndexConfiguration, replace: Bool = false
     ) throws {
         try createIndex(config.index(name, of: Entity.self), replace: replace)
     }
 
-    /// Registers an index by key paths.
+    /// Creates an index that is described by key paths.
     public func createIndex(_ index: some RegisteredIndex, replace: Bool = false) throws {
         let registration = index.registration
         try registration.check()
@@ -103,7 +103,7 @@ extension Database {
     @discardableResult
     public func deleteIndex(withName name: String) throws -> Bool { try unregister(name) }
 
-    /// Returns the names of the indexes that were made at run time, in their order.
+    /// Returns the names of the indexes that were registered or created at run time, sorted.
     public func indexes() throws -> [String] { try registeredIndexes().map(\.name) }
 
     /// Returns the index with a name, or nil if there is none.
@@ -111,9 +111,8 @@ extension Database {
         try registeredIndexes().first { $0.name == name }
     }
 
-    /// Registers the indexes of the file that describe themselves, so that they follow their entities again, and
-    /// applies changes that they have missed. Other indexes, and those of properties that no longer exist, are not
-    /// registered.
+    /// Registers the indexes that the file describes completely, so that they follow their entities again, and applies
+    /// changes that they have missed. Indexes that need code, or properties that no longer exist, are not registered.
     func registerStored(_ progress: MigrationProgress.Handler?) throws {
         let registered = registered
         for stored in registered.stored where registered.maintained[stored.name] == nil {
@@ -121,21 +120,21 @@ extension Database {
             do {
                 try register(DescribedIndex(registration: registration), progress: progress)
             } catch let error as HornbeamError where error.code == .corrupt || isReadOnly && error.code == .readOnly {
-                // An entity that can't be read, or a file that can't be brought up to its entities, is no reason not to
-                // open it: queries do without the index, which waits to be registered or dropped.
+                // An entity that can't be read, or an index that can't be updated, must not prevent the opening:
+                // queries work without the index until it is registered or dropped.
                 continue
             }
         }
     }
 }
 
-/// An index as the file describes it.
+/// An index that the file describes.
 private struct DescribedIndex: RegisteredIndex {
     let registration: IndexRegistration
 }
 
 extension StoredIndex {
-    /// A summary for people.
+    /// A readable summary, for errors.
     fileprivate var summary: String { Self.summary(record.kind, record.entity, record.version, record.settings) }
 
     fileprivate static func summary(
@@ -145,8 +144,8 @@ extension StoredIndex {
         return "of kind \(kind) over \(entity), version \(version) (\(details))"
     }
 
-    /// The registration of the index from its record, without the original code. Nil if that is not possible, or not
-    /// with these models.
+    /// Returns the registration of the index, made of its record without the original code. Returns nil if that is
+    /// impossible, or impossible with these models.
     fileprivate func registration(_ models: ModelSet) -> IndexRegistration? {
         guard let model = models.model(record.entity) else { return nil }
         let found: IndexRegistration?

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// Value indexes: indexes like those of `@Index`, made at run time under a name, optionally over some entities only and
-// over computed values. Docs/indexes.md has the rules.
+// Value indexes: indexes like those of `@Index`, but made at run time, optionally for some entities only and over
+// computed values. Docs/indexes.md has the rules.
 
 import FoundationEssentials
 import HornbeamKeys
 
-/// An index of the entities of a type by one property or several, each ascending or `.desc`, that queries use just as
-/// those which the model declares.
+/// An index of entities by one or more properties, each ascending or `.desc`. Queries use it like the indexes that the
+/// model declares.
 ///
 ///     try database.register(ValueIndex("TypeName", \Hotel.type, \.name))
 ///     try database.register(ValueIndex("open", \Order.due, where: \Order.isOpen == true))
 ///
-/// With `where` it has entries for the entities alone that the condition holds for, and queries use it that ask for no
-/// others: those with the same condition, or with one that is seen to imply it (`age > 30` implies `age > 18`, and
-/// `age != nil`). The condition is on stored properties, by comparisons, lists of values, parts of strings, elements of
-/// arrays, and `&&`, `||` and `!` of these.
+/// With `where` it has entries only for the entities that meet the condition. A query uses it if its filter has the
+/// same condition, or one that clearly implies it (`age > 30` implies `age > 18`, and `age != nil`). The condition must
+/// be on stored properties: comparisons, lists of values, parts of strings, elements of arrays, and `&&`, `||` and `!`
+/// of these.
 ///
-/// A property that isn't stored (computed, or nested in a stored one) is worked out for each entity when it is saved.
-/// It must give the same for the same entity, always; `version` has to change when its code does. Queries that compare
-/// just this property use the index, and sorts by it. It may be `.desc`; a sort by its `.asc` doesn't
-/// recognise it then.
+/// A property that isn't stored (computed, or nested in a stored one) is computed for each entity when it is saved. It
+/// must always give one value for equal entities, and `version` must change when its code does. Comparisons of this
+/// property, and sorts by it, use the index. If it is `.desc` in the index, a sort by its `.asc` doesn't use the index.
 ///
-/// With `collation` texts among its properties are in its order, and equal as it says; comparisons and sorts that name
-/// the same collation use the index, others don't.
+/// With `collation` the index compares texts by this collation. Only comparisons and sorts with an equal collation use
+/// it.
 ///
-/// The file knows what the index is: but for computed properties it is kept by all programs, also by those that never
-/// heard of it, from one opening to the next, until it is dropped by `deleteIndex(withName:)`.
+/// The file describes the index. If it has no computed properties, every program that opens the file keeps it up to
+/// date, even one that doesn't register it, until `deleteIndex(withName:)` drops it.
 ///
-/// An entry takes the bytes of its properties and 8 more. Each save that changes one of them writes two entries.
+/// An entry takes the bytes of its properties and 8 more. A save that changes one of them removes an entry and writes
+/// another.
 public struct ValueIndex<Entity: EntityModelProtocol>: RegisteredIndex {
     public let registration: IndexRegistration
 
     /// - Parameters:
     ///   - name: the name of the index, 1 to 200 bytes. No other registered index of the database may have it.
-    ///   - keyPaths: stored properties of types with an order, `.desc` for the reverse one, or computed ones.
+    ///   - keyPaths: properties whose types have an order, stored or computed, with `.desc` for the reverse order.
     ///   - collation: the order of stored texts. Any but `.binary` needs at least one such text among the properties.
-    ///   - condition: holds for the entities that have an entry; nil for all.
+    ///   - condition: the condition on the entities that have an entry. Nil for all entities.
     ///   - version: the version of computed properties.
     public init<each Property: Sendable>(
         _ name: String, _ keyPaths: repeat KeyPath<Entity, each Property>,
