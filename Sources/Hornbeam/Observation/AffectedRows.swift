@@ -5,10 +5,10 @@ import HornbeamPages
 import HornbeamTree
 
 extension LiveView {
-    /// The rows of `store` whose part of the result these commits may have changed, and those among them that were
-    /// touched, or that show a touched entity. Returns nil if that isn't known, or if there are too many: then running
+    /// Returns the rows of `store` whose part of the result these commits may have changed, and those among them that
+    /// were touched or show a touched entity. Returns nil if they aren't known, or if there are so many that running
     /// the query again costs less.
-    /// - Parameter reach: the number of rows from which on running the query again costs less.
+    /// - Parameter reach: the number of rows at which running the query again costs less.
     func affected(
         _ dependency: RowDependency, _ store: EntityStore, _ commits: [CommitChanges]?, reach: Int
     ) throws -> (rows: Set<RowID>, touched: Set<RowID>)? {
@@ -21,7 +21,7 @@ extension LiveView {
         return (affected, touched)
     }
 
-    /// The touched rows alone, without a limit.
+    /// Returns the touched rows, without a limit.
     func touched(
         _ dependency: RowDependency, _ store: EntityStore, _ commits: [CommitChanges]?
     ) throws -> Set<RowID> {
@@ -45,7 +45,7 @@ private struct MergedChanges {
     /// that an index answers.
     static let least = 1_000
 
-    /// Gathers the changes of these trees. Returns nil if the changes of one of them aren't known.
+    /// Merges the changes of these trees. Returns nil if the changes of one of them aren't known.
     init?(_ commits: [CommitChanges], to trees: Set<TreeID>) {
         for commit in commits where !commit.trees.isDisjoint(with: trees) {
             guard let rows = commit.rows, let links = commit.links,
@@ -105,7 +105,7 @@ private struct MergedChanges {
             let filter = try RowFilter(filter, type: store.type, core: store.core)
             var changed: Set<RowID> = []
             try store.forEachChange(since: former, ignoring: nil) { row, old, new in
-                // Neither, where it isn't stored: of all that are, each may have to pass.
+                // A missing row is neither true nor false, because a condition may require that all stored rows pass.
                 let was = try old.map { try filter.accepts(row, $0) }
                 let isNow = try new.map { try filter.accepts(row, $0) }
                 if was != isNow { changed.insert(row) }

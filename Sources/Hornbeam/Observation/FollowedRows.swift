@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a list, updated from commit to commit. For each row that may have changed it is known whether it was in
-// the list and is in it now; the ranks of its old and its new place are the positions. Costs O(log n) for each such
-// row. If only membership matters, the rows are ranked by their ids, in every order of the query.
+// The rows of a list, updated from commit to commit. For each row that may have changed, the list knows whether it was
+// in it and finds whether it is now; the positions are the ranks of its old and its new place. This costs O(log n) for
+// each such row. If only membership matters, rows are ranked by their ids, whatever the query's order is.
 
 import HornbeamPages
 import HornbeamTree
@@ -17,7 +17,7 @@ struct RowDelta {
 }
 
 struct FollowedRows: Sendable {
-    /// Makes a fingerprint of each given row, including the entities nested in it.
+    /// Makes a fingerprint of each row, including the entities nested in it.
     typealias Prints = ([RowID]) throws -> [Int]
 
     private typealias Entry = (before: RankedRow?, after: RankedRow?, isTouched: Bool)
@@ -26,14 +26,14 @@ struct FollowedRows: Sendable {
     private let rule: RowRule
     private(set) var trees: Set<TreeID> = []
     private var tree = RankTree()
-    /// The state of each row in the list, nil if the row's former values tell it.
+    /// The state of each row in the list, or nil if rows' former values are enough to find it.
     private var members: [RowID: RankedRow]?
     /// Number of rows that the query read when it was run.
     private var looked = 0
 
     /// Follows the rows of a list. Returns nil if the list can't be followed row by row, or has a limit.
     /// - Parameter ignoresOrder: whether only membership is of interest.
-    /// - Parameter relation: the links that are read of the entities beside.
+    /// - Parameter relation: a relation that is read too.
     init?(_ parts: ListParts, ignoresOrder: Bool = false, reading relation: LinkDependency? = nil) {
         guard !parts.isCut, var rule = RowRule(parts, ignoresOrder: ignoresOrder) else { return nil }
         self.parts = parts
@@ -51,9 +51,9 @@ struct FollowedRows: Sendable {
     /// Returns the position of a row in a list whose rows are known.
     func position(of row: RowID) -> Int? { members?[row].flatMap(tree.position) }
 
-    /// Runs the whole query, and follows its rows from here.
+    /// Runs the whole query, and follows its rows from then on.
     /// - Parameters:
-    ///   - prints: nil where the rows alone count.
+    ///   - prints: makes fingerprints, or nil if those of the rows are enough.
     ///   - each: gets the rows in order.
     mutating func begin(
         _ view: LiveView, _ store: EntityStore, prints: Prints? = nil, each: (RowReader) throws -> Void = { _ in }
@@ -81,7 +81,7 @@ struct FollowedRows: Sendable {
         members = rule.isAlone ? nil : Dictionary(rows.map { ($0.row, $0) }) { first, _ in first }
     }
 
-    /// Takes account of commits. Returns nil, with nothing done, if the query must be asked anew.
+    /// Applies commits. Returns nil, with nothing changed, if the query must be run again.
     mutating func advance(
         _ view: LiveView, _ store: EntityStore, _ commits: [CommitChanges]?, prints: Prints? = nil
     ) throws -> RowDelta? {
@@ -94,7 +94,7 @@ struct FollowedRows: Sendable {
         return apply(entries)
     }
 
-    /// Returns the former and the present state in the list of the rows that may have changed.
+    /// Returns the former and the present state in the list of each row that may have changed.
     private func entries(_ view: LiveView, _ store: EntityStore, _ commits: [CommitChanges]?) throws -> [Entry]? {
         let probe = try rule.probe(store)
         var entries: [Entry] = []
@@ -105,7 +105,7 @@ struct FollowedRows: Sendable {
             }
             return isKnown ? entries : nil
         }
-        // If the query had to read all rows of a type, four of them in a row take as long as one by itself.
+        // If the query reads all rows of a type, reading four in order takes as long as looking one up.
         let reach = max(members.count, looked / 4)
         guard let affected = try view.affected(rule.dependency, store, commits, reach: reach) else { return nil }
         for row in affected.rows {
@@ -136,7 +136,7 @@ struct FollowedRows: Sendable {
                 }
             }
         }
-        // Rows of the former result have positions. If one has none, the rows contradict the kept state.
+        // Rows of the former result have positions. If one has none, the rows don't fit the kept state.
         let deletions = gone.compactMap(tree.position).sorted()
         let origins = moved.map(\.old).compactMap(tree.position)
         guard deletions.count == gone.count, origins.count == moved.count else { return nil }
@@ -166,7 +166,7 @@ struct FollowedRows: Sendable {
         rows.compactMap { row in tree.position(of: row).map { ($0, row.row) } }.sorted { $0.position < $1.position }
     }
 
-    /// Returns the difference to a new result of the query, when too much has changed to follow it.
+    /// Runs the query again, and returns the difference. Used if too much has changed to follow it.
     mutating func askAnew(_ view: LiveView, _ store: EntityStore, prints: Prints? = nil) throws -> RowDelta {
         let old = tree.rows
         try begin(view, store, prints: prints)

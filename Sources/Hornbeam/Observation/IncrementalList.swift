@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list that follows rows, with its entities and their nested entities: only changed rows are read.
+// A list that follows rows, with entities and their nested entities. Only changed rows are read.
 
 import HornbeamPages
 import HornbeamTree
@@ -12,7 +12,7 @@ struct ListDelta<Entity: EntityModelProtocol>: Sendable {
     var updated: [Entity] = []
     var count: Int
 
-    /// The new list. Positions are asked for in ascending order, like the entities.
+    /// Returns the new list. `applied` asks for positions in ascending order, which is the order of the entities.
     func applied(to old: [Entity]) -> [Entity] {
         var insertion = 0
         var update = 0
@@ -62,7 +62,7 @@ struct IncrementalList<Entity: EntityModelProtocol>: Sendable {
         }
         let followedDelta = try followed.advance(view, store, commits, prints: keeping)
         if followedDelta == nil { loaded = [:] }
-        // Asked anew all of them are looked at, and few are others: only these are kept in memory.
+        // Running the query again reads all entities, of which few have changed: only these are kept in memory.
         let delta = try followedDelta ?? followed.askAnew(view, store, prints: prints(view) { _, _ in })
         guard !delta.changes.isEmpty else { return nil }
         func entities(_ rows: [RowID]) throws -> [Entity] {
@@ -74,10 +74,10 @@ struct IncrementalList<Entity: EntityModelProtocol>: Sendable {
             count: count)
     }
 
-    /// Maximum number of entities in memory at once while their fingerprints are taken.
+    /// Maximum number of entities in memory while their fingerprints are computed.
     private static var stride: Int { 1024 }
 
-    /// Makes fingerprints with nested entities; nil if the query has none.
+    /// Returns a function that makes fingerprints with nested entities, or nil if the query has none.
     /// - Parameter each: gets the entities that were loaded for the fingerprints, with their rows.
     private func prints(
         _ view: LiveView, _ each: @escaping ([RowID], [Entity]) -> Void
@@ -97,7 +97,7 @@ struct IncrementalList<Entity: EntityModelProtocol>: Sendable {
         }
     }
 
-    /// The entities of stored rows, with all that is nested in them.
+    /// Returns the entities of stored rows, with their nested entities.
     private static func entities(_ rows: [RowID], _ parts: ListParts, _ view: LiveView) throws -> [Entity] {
         if rows.isEmpty { return [] }
         var stored: [RowID]?

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregates that follow rows, of a whole query and of groups: the values of a changed row's former state are removed,
-// those of its new state added. If a least or greatest value is removed and no equal one added, it is looked up at the
-// end of its group's order, in an index if there is one. If more of a group is unknown (different values, sums of
-// decimals), the group alone is read again, if an index has its rows together. If neither helps (texts that are joined
-// in an order), the query is run again.
+// Aggregates that follow rows, of a whole query and of groups. The values of a changed row's former state are removed,
+// and those of its new state added. If a least or greatest value is removed and no equal one added, it is looked up at
+// the end of its group's order, in an index if there is one. If more of a group is unknown (different values, sums of
+// decimals), only this group is read again, if an index has its rows together. Otherwise (texts that are joined in an
+// order) the query is run again.
 
 import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
 
-/// Groups and their aggregates as they are now.
+/// The present groups and their aggregates.
 public struct LiveGroups<Key: Sendable, Values: Sendable>: Sendable {
-    /// The whole result, as `GroupedQuery.resolve` gives it.
+    /// The whole result, like that of `GroupedQuery.resolve`.
     public let rows: [(key: Key, values: Values)]
-    /// The changes since the element before, with groups identified by their keys, nil in the first element.
+    /// The changes since the element before, with groups identified by their keys. Nil in the first element.
     public let changes: ListChanges?
 }
 
 /// The accumulated groups of one observation.
 ///
-/// `@unchecked Sendable`: an observation's result is used on the hub's queue alone, and the groups belong to it alone.
+/// `@unchecked Sendable`: an observation's result is used only on the hub's queue, and only it has the groups.
 private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @unchecked Sendable {
     typealias Query = GroupedQuery<Entity, Key, Values>
 
@@ -30,7 +30,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
         var rows = 0
         /// Whether its accumulated values are invalid.
         var isStale = false
-        /// The values of its rows in the columns of the keys. Set only for a group that has to be asked for.
+        /// The values of its rows in the columns of the keys. Set only for a group that must be read again.
         var values: [Value] = []
 
         init(_ bytes: [UInt8], _ key: Key, _ state: GroupState<Entity, Values>) {
@@ -46,7 +46,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
     private var groups: [[UInt8]: Group] = [:]
     /// Groups with unknown values after rows were removed.
     private var unknown: [[UInt8]: Group] = [:]
-    /// Empty: only keys that have an order are followed.
+    /// Always empty, because only keys with an order are followed.
     private var unordered = UnorderedKeys()
 
     init(_ query: Query) { self.query = query }
@@ -70,7 +70,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
         group.rows += times
     }
 
-    /// Takes out a row. Returns false if the gathered values aren't right any more.
+    /// Removes a row. Returns false if the accumulated values are no longer right.
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool {
         let bytes = try bytes(&row)
         guard let group = groups[bytes] else { return false }
@@ -93,7 +93,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
     var all: [Query.Group] { groups.values.map { ($0.bytes, $0.key, $0.state) } }
 
     /// Whether all values are known after rows were removed and added. Unknown values are read again, group by group,
-    /// if that takes less than reading all groups.
+    /// if that costs less than reading all groups.
     func isKnown(_ view: LiveView) throws -> Bool {
         defer { unknown = [:] }
         let asked = unknown.values.filter { !$0.isKnown }
@@ -102,7 +102,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
         var left = try view.session.store(Entity.self).count()
         for group in asked {
             if isSole, group.isStale { return false }
-            // The end of the order of all rows costs little in any case.
+            // Reading the end of the order of all rows is always cheap.
             guard try isSole || takes(group, from: &left, view), try regain(group, view) else { return false }
         }
         return true
@@ -126,11 +126,11 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
         } else {
             let isFound = try group.state.regain { order, _ in
                 let end = list.extreme(SortTerm(order.key), isGreatest: order.descending)
-                // Without an order of it only the whole query can give the value.
+                // Without such an order only the whole query gives the value.
                 left -= try end.map { try cost($0, query.maker.needs, view) } ?? left + 1
             }
             guard isFound else {
-                // Only all of its rows tell.
+                // Only reading all of its rows gives the value.
                 group.isStale = true
                 left -= try cost(list, query.needs, view)
                 return left >= 0
@@ -142,12 +142,12 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
     private func cost(_ list: QueryList<Entity>, _ needs: RowNeeds?, _ view: LiveView) throws -> Int {
         let plan = try list.explain(needs: needs, in: Context(view.session))
         if plan.limit != nil, plan.filter == nil, plan.order == .byAccess { return 8 }
-        // Counts may be damaged.
+        // Counts of a damaged file may be too large.
         let candidates = min(plan.candidates, 1 << 40)
         return plan.isCovering ? candidates / 2 : candidates * 4
     }
 
-    /// Reads the unknown values of a group again. Returns false if only all groups tell.
+    /// Reads the unknown values of a group again. Returns false if that is impossible, and all groups must be read.
     private func regain(_ group: Group, _ view: LiveView) throws -> Bool {
         let list = list(of: group)
         let context = Context(view.session)
@@ -178,7 +178,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
 /// Groups that follow rows.
 private struct FollowedGroups<Entity: EntityModelProtocol, Key, Values>: Sendable {
     let query: GroupedQuery<Entity, Key, Values>
-    /// The rule by which rows are followed, nil if other data decide, or the order of rows matters.
+    /// The rule by which rows are followed, or nil if the result depends on other data or on the order of rows.
     private let rule: RowRule?
     private(set) var trees: Set<TreeID> = []
     private var gathered: GatheredGroups<Entity, Key, Values>?
@@ -254,7 +254,7 @@ struct GroupedResult<Entity: EntityModelProtocol, Key: Sendable, Values: Sendabl
         let found = try groups.query.selected(all)
         let former = Dictionary(shown.map { ($0.bytes, $0.values) }) { first, _ in first }
         let maker = groups.query.maker
-        // Items that are the same as before have the same fingerprint.
+        // Unchanged items have equal fingerprints.
         let items = found.map { group in
             let isSame = former[group.bytes].map { maker.areSame($0, group.row.values) } ?? false
             return ListItem(id: group.bytes, fingerprint: isSame ? 0 : 1)
@@ -265,7 +265,7 @@ struct GroupedResult<Entity: EntityModelProtocol, Key: Sendable, Values: Sendabl
     }
 }
 
-/// Aggregates of a whole query, as one group, which is there even without rows.
+/// Aggregates of a whole query, as one group, which exists even without rows.
 struct AggregateResult<Entity: EntityModelProtocol, Values: Sendable>: LiveResult {
     private var groups: FollowedGroups<Entity, Void, Values>
     private var shown: Values?
@@ -306,23 +306,23 @@ private struct SoleGroupKey<Entity: EntityModelProtocol>: GroupKeys {
 }
 
 extension Database {
-    /// Groups and their aggregates, now and after each commit that changes what is shown of them:
-    /// `database.observe(Sale.query().grouped(by: \.region).aggregate(.count, .sum(\.price)))`.
+    /// Observes groups and their aggregates. The sequence has their present state, and a new element after each commit
+    /// that changes it: `database.observe(Sale.query().grouped(by: \.region).aggregate(.count, .sum(\.price)))`.
     ///
-    /// If the query is a filter over the entity's own properties, only changed rows are read, and the result is made
-    /// from the groups, in O(g log g) for g groups, which have an order. If a least or greatest value goes and the same
-    /// commit adds none as good, it is read at the end of an index over the groups and the property, as by `min` and
-    /// `max`. For `countDistinct` and sums of decimals the changed group is read anew, by an index over the groups.
-    /// Without an index, and where texts are joined, the query is asked anew.
+    /// If the query only filters by the entity's own properties, only changed rows are read, and the result is made of
+    /// the groups, in O(g log g) for g groups. If a commit removes a least or greatest value and adds none as good, the
+    /// new one is read at the end of an index over the groups and the property, like with `min` and `max`. For
+    /// `countDistinct` and sums of decimals the changed group is read again by an index over the groups. Without an
+    /// index, or if texts are joined, the query is run again.
     public func observe<Entity, Key: Sendable, Values: Sendable>(
         _ query: GroupedQuery<Entity, Key, Values>
     ) -> LiveQuery<LiveGroups<Key, Values>> {
         LiveQuery(self) { GroupedResult(query) }
     }
 
-    /// Aggregates of a query, now and whenever one of them changes:
-    /// `for try await (count, total) in database.observe(Sale.query(), aggregating: .count, .sum(\.price))`. The cost
-    /// is as for groups.
+    /// Observes aggregates of a query. The sequence has their present values, and new ones after each commit that
+    /// changes one: `for try await (count, total) in database.observe(Sale.query(), aggregating: .count,
+    /// .sum(\.price))`. The cost is that of observing groups.
     public func observe<Entity, each Result: Sendable>(
         _ query: QueryList<Entity>, aggregating aggregates: repeat Aggregate<Entity, each Result>
     ) -> LiveQuery<(repeat each Result)> {

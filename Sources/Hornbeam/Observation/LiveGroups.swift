@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of lists: the targets of a to-many relation for each of a list of entities. If the owners can be followed row
-// by row, only sections with a changed entity or link are read.
+// Lists of lists: the targets of a to-many relation for each entity of a list. If the owners can be followed row by
+// row, only sections with a changed entity or link are read.
 
 import HornbeamPages
 import HornbeamTree
@@ -10,12 +10,12 @@ struct GroupResult<Entity: EntityModelProtocol>: LiveResult {
         /// The row of the section's owner, or the section's position if the owners aren't known.
         let owner: UInt64
         var items: [ListItem<Entity.ID>]
-        /// Only if the owners are followed; a changed section is read again as a whole.
+        /// Set only if the owners are followed. A changed section is read again as a whole.
         var entities: [Entity] = []
     }
 
     private let query: QueryGroup<Entity>
-    /// The entities whose sections these are; nil if they can't be followed.
+    /// The entities whose sections these are, or nil if they can't be followed.
     private var owners: FollowedRows?
     private(set) var trees: Set<TreeID> = []
     private var sections: [Section] = []
@@ -55,10 +55,10 @@ struct GroupResult<Entity: EntityModelProtocol>: LiveResult {
 
     // MARK: Followed
 
-    /// The owners' content isn't shown.
+    /// Fingerprints that are all equal, because the owners' content isn't part of the result.
     private static var noPrints: FollowedRows.Prints { { [Int](repeating: 0, count: $0.count) } }
 
-    /// Entities that count as changed though they are the same.
+    /// Returns entities that count as changed although their values are equal.
     private func touched(_ view: LiveView, _ commits: [CommitChanges]?) throws -> Set<Entity.ID> {
         let rows = try view.touched(commits, try view.session.store(Entity.self))
         return Set(try rows.compactMap { try view.session.id(of: $0, Entity.self) })

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A live query as a sequence: each iteration is an observation of its own, which ends with its iterator.
+// A live query as a sequence. Each iteration is an observation of its own, which ends with its iterator.
 
-/// The result of a query, now and again whenever a commit changes it.
+/// A sequence of the results of a query: the present one, and a new one whenever a commit changes it.
 ///
-/// The first element comes at once. Then there is one for each commit that changes the result, in their order. For a
-/// slow consumer, several commits come as one element. The sequence ends when the task is cancelled or the database is
-/// closed, and throws a `HornbeamError` if the store can't be read.
+/// The first element comes at once, then one for each commit that changes the result, in order. A slow consumer gets
+/// several commits as one element. The sequence ends when the task is cancelled or the database is closed, and throws a
+/// `HornbeamError` if the store can't be read.
 ///
-/// Between two elements the sequence holds nothing of the store: no transaction, no old pages.
+/// Between two elements the sequence keeps no transaction and no old pages of the store.
 public struct LiveQuery<Element: Sendable>: AsyncSequence, Sendable {
     private let begin: @Sendable () -> Subscription<Element>
 
@@ -23,7 +23,7 @@ public struct LiveQuery<Element: Sendable>: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(begin: begin) }
 
-    /// The iterator begins to observe when it is first asked for an element, and ends when it is released.
+    /// Begins to observe at the first call of `next`, and ends when it is released.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let begin: @Sendable () -> Subscription<Element>
         private var subscription: Subscription<Element>?
@@ -40,7 +40,7 @@ public struct LiveQuery<Element: Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// An observation in the hands of an iterator, without its type.
+/// The observation of an iterator, without its type.
 final class Subscription<Element: Sendable>: Sendable {
     let next: @Sendable () async throws -> Element?
     private let end: @Sendable () -> Void

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state kept for each kind of live query: lists, changes alone, one entity, counts.
+// The state of each kind of live query: lists, changes without the list, one entity, counts.
 
 import HornbeamPages
 import HornbeamTree
 
 extension QueryList {
-    /// The observed query. It holds no context, and a query for a single id is a condition on the id.
+    /// The observed query. It has no context, and a query for a single id becomes a condition on the id.
     var observed: ListParts {
         var parts = parts
         parts.context = nil
@@ -18,7 +18,7 @@ extension QueryList {
 }
 
 struct ListResult<Entity: EntityModelProtocol>: LiveResult {
-    // One of the two is used. Not cases of an enum: a value in a case can't be changed in place.
+    // One of the two is used. They aren't cases of an enum, because a value in a case can't be changed in place.
     private var incremental: IncrementalList<Entity>?
     private var repeated: RepeatedList<Entity>
     private var entities: [Entity] = []
@@ -99,7 +99,7 @@ struct EntityResult<Entity: EntityModelProtocol>: LiveResult {
         let former = list.items.first
         guard let (changes, found) = try list.advance(view, commits) else { return nil }
         let now = list.items.first
-        // Only the first one counts.
+        // Only the first entity counts.
         if former?.id == now?.id, former?.fingerprint == now?.fingerprint, changes.updates.first != 0 { return nil }
         if let entity = found.first { last = entity }
         return LiveEntity(entity: last, isLive: !found.isEmpty)
@@ -108,9 +108,9 @@ struct EntityResult<Entity: EntityModelProtocol>: LiveResult {
 
 struct CountResult<Entity: EntityModelProtocol>: LiveResult {
     private let query: QueryList<Entity>
-    /// The rule that tests single rows, nil if rows can't be tested one by one.
+    /// The rule that tests single rows, or nil if rows can't be tested one by one.
     private let rule: RowRule?
-    /// The counted rows, kept if their former values don't tell whether they were counted.
+    /// The counted rows, kept if their former values aren't enough to find whether they were counted.
     private var followed: FollowedRows?
     private(set) var trees: Set<TreeID> = []
     private var count = 0
@@ -123,7 +123,7 @@ struct CountResult<Entity: EntityModelProtocol>: LiveResult {
         var whole = observed
         whole.limit = nil
         whole.offset = 0
-        // The number of an entity's links is known without the rows.
+        // An entity's links are counted without reading rows.
         rule = RowRule(observed, ignoresOrder: true).flatMap { $0.isLinksAlone ? nil : $0 }
         if let rule, !rule.isAlone { followed = FollowedRows(whole, ignoresOrder: true) }
     }
@@ -158,7 +158,7 @@ struct CountResult<Entity: EntityModelProtocol>: LiveResult {
         return count == former ? nil : count
     }
 
-    /// False if the query must be asked anew.
+    /// Applies commits. Returns false if the query must be run again.
     private mutating func follow(_ view: LiveView, _ commits: [CommitChanges]?) throws -> Bool {
         guard let rule else { return false }
         let store = try view.session.store(Entity.self)
@@ -180,6 +180,6 @@ struct CountResult<Entity: EntityModelProtocol>: LiveResult {
         return true
     }
 
-    /// The part of the total that limit and offset leave.
+    /// The part of the total within limit and offset.
     private var cut: Int { min(max(0, total - query.offset), max(0, query.limit ?? .max)) }
 }

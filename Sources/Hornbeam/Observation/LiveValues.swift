@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The elements of live queries.
 
-/// A list as it is now.
+/// The present state of a list.
 public struct LiveList<Entity: EntityModelProtocol>: Sendable {
     /// The whole result.
     public let entities: [Entity]
@@ -15,11 +15,11 @@ extension LiveList: RandomAccessCollection {
     public subscript(position: Int) -> Entity { entities[position] }
 }
 
-/// The changes of a list, without the list: for results too large to be held.
+/// The changes of a list, without the list, for results that are too large for memory.
 public struct LiveChanges<Entity: EntityModelProtocol>: Sendable {
     /// Number of entities that the list has now.
     public let count: Int
-    /// The changes since the element before, nil in the first element, which has no entities.
+    /// The changes since the element before. Nil in the first element, which has no entities.
     public let changes: ListChanges?
     /// The entities at `changes.insertions`, in the same order.
     public let inserted: [Entity]
@@ -29,14 +29,13 @@ public struct LiveChanges<Entity: EntityModelProtocol>: Sendable {
 
 /// The present state of one entity.
 public struct LiveEntity<Entity: EntityModelProtocol>: Sendable {
-    /// The value of the entity. It is the last one if the entity is gone, nil if there was none since the observation
-    /// began.
+    /// The entity, or its last value if it is gone. Nil if there was none since the observation began.
     public let entity: Entity?
-    /// Whether the entity is there.
+    /// Whether the entity exists.
     public let isLive: Bool
 }
 
-/// A list of lists as it is now.
+/// The present state of a list of lists.
 public struct LiveGroup<Entity: EntityModelProtocol>: Sendable {
     /// The whole result.
     public let sections: [[Entity]]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One consumer's observation of one query. Nothing is computed before the consumer waits. So a slow consumer never has
-// more than one pending element, and all commits in the meantime are one change when it comes back.
+// One consumer's observation of one query. Elements are computed only while the consumer waits. So a slow consumer
+// never has more than one pending element, and gets all commits since the last one as one change.
 
 import Dispatch
 import HornbeamPages
@@ -16,7 +16,7 @@ package protocol LiveResult: Sendable {
     /// Returns the first element.
     mutating func begin(_ view: LiveView) throws -> Element
     /// Returns the next element, or nil if nothing has changed.
-    /// - Parameter commits: the commits since the last look, nil if they aren't known any more.
+    /// - Parameter commits: the commits since the last look, or nil if they aren't known any more.
     mutating func advance(_ view: LiveView, _ commits: [CommitChanges]?) throws -> Element?
 }
 
@@ -34,7 +34,7 @@ final class Observation<Result: LiveResult>: LiveObserver {
     }
 
     private let database: Database
-    /// Locked on the hub's queue alone, so no thread ever waits.
+    /// Locked only on the hub's queue, so no thread ever waits.
     private let progress: Mutex<Progress>
     private let consumer = Mutex(Consumer())
 
@@ -59,7 +59,7 @@ final class Observation<Result: LiveResult>: LiveObserver {
     }
 
     private func wait(_ continuation: CheckedContinuation<Element?, any Error>) {
-        // An iterator is asked by one task at a time; a second one ends the first one's wait.
+        // One task at a time uses an iterator. A second one ends the wait of the first.
         let (former, hasFinished) = consumer.withLock { consumer in
             let former = consumer.waiting
             consumer.waiting = consumer.hasFinished ? nil : continuation
@@ -81,7 +81,7 @@ final class Observation<Result: LiveResult>: LiveObserver {
     /// Whether the consumer waits for an element.
     var isWaiting: Bool { consumer.withLock { $0.waiting != nil } }
 
-    /// Returns the next element if there is one now: a step at a time, for tests.
+    /// Returns the next element, or nil if nothing has changed. For tests.
     func poll() throws -> Element? { try hub.queue.sync { try step() } }
 
     // MARK: The hub's queue
@@ -121,7 +121,7 @@ final class Observation<Result: LiveResult>: LiveObserver {
                 return nil
             }
             return try database.look { view in
-                // The commits up to the state that is read, which may be newer still.
+                // The commits up to the state that this view reads, which may be newer than `newest`.
                 let commits = hub.commits(after: seen, to: view.version)
                 let element = try progress.result.advance(view, commits)
                 progress.seen = view.version

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live queries for the changes of all entities.
+// A live query for the changes of all entities.
 
 import HornbeamTree
 

@@ -1,42 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// The beginning of live queries: at the database.
+// The functions of a database that begin live queries.
 
 extension Database {
-    /// The result of a query, now and after each commit that changes it.
+    /// Observes the result of a query. The sequence has the present result, and a new one after each commit that
+    /// changes it.
     ///
-    /// The cost of an element depends on the query. For a query without a limit, unsorted or sorted by properties or
-    /// numbers of related entities, only rows are read that changed, or that have to do with changed links or related
-    /// entities. Then the array is made, in O(n). That holds for conditions on properties, stored or computed
-    /// (`User.filter(\.age > 18)`), and on related entities, for the entities of one entity's relation
-    /// (`Chat.query(1).related(\.$messages)`), and with nested ones. With a limit the query is asked again, if such a
-    /// row can have touched the part that the limit leaves. All others (by relevance, along the relations of several
-    /// entities) are asked again when something changed that they read.
+    /// The cost of an element depends on the query. A query without a limit that is unsorted, or sorted by properties
+    /// or numbers of related entities, reads only rows that changed, or whose links or related entities changed, and
+    /// then makes the array in O(n). This includes conditions on properties, stored or computed (`User.filter(\.age >
+    /// 18)`), and on related entities, the entities of one entity's relation (`Chat.query(1).related(\.$messages)`),
+    /// and nested entities. A query with a limit is run again if such a row may be within the limit. Other queries (by
+    /// relevance, along the relations of several entities) are run again when something changes that they read.
     ///
     /// Only commits made through this `Database` count, not those of other processes.
     public func observe<Entity>(_ query: QueryList<Entity>) -> LiveQuery<LiveList<Entity>> {
         LiveQuery(self) { ListResult(query) }
     }
 
-    /// The changes of a query's result alone. Without a limit the cost of an element depends on the number of changes,
-    /// however long the list is, except for the queries that are asked again (see `observe`). It keeps 40 bytes for
-    /// each of the list's rows, and the key it is sorted by, and twice that if relations are involved.
+    /// Observes only the changes of a query's result. Without a limit the cost of an element depends on the number of
+    /// changes, not on the length of the list, except for queries that are run again (see `observe`). It keeps 40 bytes
+    /// and the sort key of each row in the list, and twice that if relations are involved.
     public func changes<Entity>(of query: QueryList<Entity>) -> LiveQuery<LiveChanges<Entity>> {
         LiveQuery(self) { ChangesResult(query) }
     }
 
-    /// One entity, now and after each commit that changes it. When it goes, one element says so, with its last value.
+    /// Observes one entity. The sequence has its present state, and a new one after each commit that changes it. If the
+    /// entity is deleted, an element has its last value and `isLive` false.
     public func observe<Entity>(_ query: Query<Entity>) -> LiveQuery<LiveEntity<Entity>> {
         LiveQuery(self) { EntityResult(query) }
     }
 
-    /// The number of entities that a query finds, now and whenever it changes. For a query on properties alone only the
-    /// number is kept, and changed rows are read. With conditions on related entities the query's rows are kept.
+    /// Observes the number of entities that a query finds. The sequence has the present number, and a new one after
+    /// each commit that changes it. For conditions only on properties, it keeps only the number and reads changed rows.
+    /// With conditions on related entities it keeps the query's rows.
     public func observeCount<Entity>(_ query: QueryList<Entity>) -> LiveQuery<Int> {
         LiveQuery(self) { CountResult(query) }
     }
 
-    /// A list of lists, now and after each commit that changes one of them. Only the sections in which an entity or a
-    /// link changed are read anew, if the list of their owners is one that is followed without being asked again.
+    /// Observes a list of lists. The sequence has the present lists, and new ones after each commit that changes one.
+    /// Only sections with a changed entity or link are read again, unless the list of their owners must be run again.
     public func observe<Entity>(_ query: QueryGroup<Entity>) -> LiveQuery<LiveGroup<Entity>> {
         LiveQuery(self) { GroupResult(query) }
     }

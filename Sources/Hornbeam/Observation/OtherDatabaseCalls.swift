@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of a database in the words of other stores, each with a message that names the right one. The others are in
+// Calls as in other stores, each with a message that names the right one. Calls on other types than the database are in
 // Compatibility/OtherSpellings.swift.
 
 extension Database {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // A list whose query is run again and compared with the former result: for queries that can't be decided row by row,
-// and for those with a limit, where a row that leaves lets another in. The query runs only if something it read has
-// changed; if rows can be tested, only if a row that may have changed is, or was, within the limit.
+// and for those with a limit, where another row takes the place of one that leaves. The query runs only if something
+// that it read has changed; if rows can be tested, only if a row that may have changed is, or was, within the limit.
 
 import HornbeamPages
 import HornbeamTree
 
 struct RepeatedList<Entity: EntityModelProtocol>: Sendable {
     private let parts: ListParts
-    /// The rule that tests single rows, nil if rows can't be tested one by one.
+    /// The rule that tests single rows, or nil if rows can't be tested one by one.
     private let rule: RowRule?
     private(set) var trees: Set<TreeID> = []
     private(set) var items: [ListItem<Entity.ID>] = []
-    /// The last row that the limit leaves; nil if there is room for more.
+    /// The last row within the limit, or nil if the limit isn't reached.
     private var end: RankedRow?
     private var isFull = false
-    /// The rows of the result, kept if their former values don't tell whether they were in it.
+    /// The rows of the result, kept if their former values aren't enough to find whether they were in it.
     private var rows: Set<RowID> = []
 
     init(_ parts: ListParts) {
@@ -44,7 +44,7 @@ struct RepeatedList<Entity: EntityModelProtocol>: Sendable {
         return entities
     }
 
-    /// The new result and its changes; nil if it is the same.
+    /// Returns the new result and its changes, or nil if nothing has changed.
     mutating func advance(
         _ view: LiveView, _ commits: [CommitChanges]?
     ) throws -> (changes: ListChanges, entities: [Entity])? {
@@ -56,7 +56,7 @@ struct RepeatedList<Entity: EntityModelProtocol>: Sendable {
         return changes.isEmpty ? nil : (changes, entities)
     }
 
-    /// Entities that count as changed though they are the same.
+    /// Returns entities that count as changed although their values are equal.
     private func touchedIDs(_ view: LiveView, _ commits: [CommitChanges]?) throws -> Set<Entity.ID> {
         guard commits?.contains(where: { !$0.touched.isEmpty }) ?? false else { return [] }
         let store = try view.session.store(Entity.self)
@@ -69,7 +69,7 @@ struct RepeatedList<Entity: EntityModelProtocol>: Sendable {
         return Set(try touched.compactMap { try view.session.id(of: $0, Entity.self) })
     }
 
-    /// Whether a changed row was or is where the query reaches; true if that isn't known.
+    /// Whether a changed row is or was within the limit. True if that isn't known.
     private func isTouched(_ view: LiveView, _ commits: [CommitChanges]?) throws -> Bool {
         guard let rule else { return true }
         let store = try view.session.store(Entity.self)
@@ -78,7 +78,7 @@ struct RepeatedList<Entity: EntityModelProtocol>: Sendable {
             guard let affected = try view.affected(rule.dependency, store, commits, reach: rows.count) else {
                 return true
             }
-            // A row that was before the window isn't known any more.
+            // Rows before the offset aren't kept, so a changed row may have been one of them.
             if parts.offset > 0, !affected.rows.isEmpty { return true }
             return try affected.rows.contains { row in
                 if rows.contains(row) { return true }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries that decide row by row whether and where a row is in the result. If they need only the row, a commit's
-// changed rows, in their former and present states, give the changes of the result. If they need links, the former
-// state of each row has to be kept.
+// Queries that can decide row by row whether and where a row is in the result. If the row is enough for that, the
+// former and present states of a commit's changed rows give the changes of the result. If links are needed, the former
+// state of each row must be kept.
 
 import HornbeamPages
 import HornbeamTree
 
-/// A filter, and an order: by stored properties or values computed from them, by numbers of links, by row ids, or of
-/// one entity's links.
+/// A filter and an order: by stored properties or values computed from them, by numbers of links, by row ids, or the
+/// order of one entity's links.
 struct RowRule: Sendable {
     private let filter: Filter
     private let sort: [SortTerm]
-    /// Whose links the order is; nil if it is another.
+    /// The relation whose links give the order, or nil for another order.
     private let linking: RelationSource?
-    /// The links that it reads beyond a row, including those that are loaded into the entities.
+    /// The links that it reads beside a row, including those that are loaded into the entities.
     var links: [LinkDependency]
-    /// Whether it reads the row alone.
+    /// Whether it reads only the row.
     var isAlone: Bool { links.isEmpty }
 
-    /// The rule of a list. Returns nil if it can't be decided row by row whether and where a row is in the list.
-    /// - Parameter ignoresOrder: whether only membership is of interest.
+    /// Makes the rule of a list. Returns nil if the list can't be decided row by row.
+    /// - Parameter ignoresOrder: whether only membership matters.
     init?(_ parts: ListParts, ignoresOrder: Bool = false) {
         guard case .all = parts.source else { return nil }
-        // The query that the planner gets, with all that is added to it on the way.
+        // The planner's query, which includes parts that `query` adds.
         let query = parts.query("")
         guard query.after == nil, var links = ignoresOrder ? [] : parts.nestedDependencies else { return nil }
         let order = ignoresOrder ? [] : query.sort
@@ -42,7 +42,7 @@ struct RowRule: Sendable {
         sort = order
     }
 
-    /// The filter as a condition on a row; nil if it gives an order of its own that counts.
+    /// Returns the filter as a condition on a row, or nil if the filter determines the order.
     private static func condition(_ filter: Filter, isOrdered: Bool) -> Filter? {
         switch filter {
         // The id of a row never changes, so a list of ids is a condition on the row. One id has no order.
@@ -62,12 +62,12 @@ struct RowRule: Sendable {
     /// The data that a list by this rule depends on.
     var dependency: RowDependency { RowDependency(rows: .content, links: links) }
 
-    /// Whether it only asks for the links of one entity, which are counted without reading them.
+    /// Whether its filter is only one entity's relation, whose links are counted without reading them.
     var isLinksAlone: Bool { if case .related = filter { true } else { false } }
 
     func probe(_ store: EntityStore) throws -> RowProbe {
         let updatedAt = store.type.updatedAt
-        // Comparisons of rows leave out the time of the last save, and with it the ids of linked entities.
+        // Comparisons of rows ignore the time of the last save, and with it the ids of linked entities.
         let isUsed = (store.type.linkedIDs.map(\.column) + (updatedAt.map { [$0] } ?? [])).contains { column in
             filter.uses(column) || sort.contains { if case .column(column) = $0.key { true } else { false } }
         }
@@ -82,10 +82,10 @@ struct RowRule: Sendable {
 /// The positions of entities among the links of one entity.
 private struct LinkPlaces {
     let side: EdgeSide
-    /// The row id of the source, nil if the store has none for its id.
+    /// The row id of the source, or nil if the store has none for its id.
     let source: RowID?
     let edges: EdgeTrees
-    /// The positions of all of them, once they were read.
+    /// The positions of all links, once they are read.
     var known: [RowID: UInt64] = [:]
 
     init(of relation: RelationSource, _ store: EntityStore) throws {
@@ -103,7 +103,7 @@ private struct LinkPlaces {
         known = found
     }
 
-    /// Bytes in the order of linking; nil for a row that isn't linked.
+    /// Returns bytes in the order of linking, or nil for a row that isn't linked.
     func key(_ row: RowID) throws -> [UInt8]? {
         guard let source else { return nil }
         let place = try known[row] ?? edges.ends(side, source, row)?.from.place
@@ -114,10 +114,10 @@ private struct LinkPlaces {
 /// A `RowRule` in one read.
 struct RowProbe {
     fileprivate let filter: RowFilter
-    /// The order of the query, nil if it isn't sorted.
+    /// The order of the query, or nil if it isn't sorted.
     fileprivate let order: RowOrder?
     fileprivate var places: LinkPlaces?
-    /// The column with the time when the row was saved. Saving a row again as it was doesn't change a query's result.
+    /// The column with the time of the last save. Saving an equal row again doesn't change a query's result.
     fileprivate let updatedAt: Int?
     /// `updatedAt`, or nil if the filter or the order uses that column: then its changes count.
     let ignored: Int?
@@ -127,7 +127,7 @@ struct RowProbe {
     /// Must be called before all rows of a list are ranked.
     mutating func prepareForAll() throws { try places?.readAll() }
 
-    /// The row with its key in the order, and its fingerprint.
+    /// Returns the row with its key in the order, and its fingerprint.
     func ranked(_ row: RowID, _ reader: RowReader) throws -> RankedRow {
         var hasher = Hasher()
         reader.hash(into: &hasher, without: updatedAt)
@@ -141,7 +141,7 @@ struct RowProbe {
         return RankedRow(key: key, row: row, fingerprint: hasher.finalize())
     }
 
-    /// The row with its key in the order; nil if it isn't in the result.
+    /// Returns the row with its key in the order, or nil if it isn't in the result.
     func member(_ row: RowID, _ reader: RowReader?) throws -> RankedRow? {
         guard let reader, try accepts(row, reader) else { return nil }
         return try ranked(row, reader)
@@ -150,7 +150,7 @@ struct RowProbe {
 
 extension LiveView {
     /// Calls `body` with each row of `store` that these commits have changed, in its former and its present state.
-    /// - Parameter ignored: a column of fixed width that doesn't count in comparisons of rows.
+    /// - Parameter ignored: a column of fixed width that comparisons of rows ignore.
     /// - Returns: false if the changed rows aren't known.
     package func forEachChange(
         _ commits: [CommitChanges]?, _ store: EntityStore, ignoring ignored: Int?,
@@ -170,7 +170,7 @@ extension LiveView {
         return true
     }
 
-    /// Rows of `store` that these commits touched, and that were there before and are.
+    /// Returns rows of `store` that these commits touched, and that existed before and still exist.
     func touched(_ commits: [CommitChanges]?, _ store: EntityStore) throws -> Set<RowID> {
         let (tree, commits) = (store.type.rows, commits ?? [])
         let touched = commits.reduce(into: Set<RowID>()) { $0.formUnion($1.touched[tree] ?? []) }
@@ -182,7 +182,7 @@ extension LiveView {
 }
 
 extension Filter {
-    /// Whose links give the order, where nothing else does.
+    /// The relation whose links give the order if the query has no other.
     fileprivate var linkingOrder: RelationSource? {
         for conjunct in conjuncts {
             if case .related(let source) = conjunct { return source }
@@ -191,7 +191,7 @@ extension Filter {
         return nil
     }
 
-    /// Whether it tests this column, as far as the filter shows. Tests by the typed layer see none of the store's own
+    /// Whether it tests this column. Opaque tests never do, because the typed layer doesn't see the store's own
     /// columns.
     fileprivate func uses(_ column: Int) -> Bool {
         switch self {
