@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Consumers of changes from the log: an upload, an index elsewhere, or anything that must learn of each change once,
+// Consumers of changes from the log: an upload, an external index, or any other code that must get each change once,
 // including changes made while it wasn't running.
 
 import HornbeamPages
@@ -8,11 +8,11 @@ import Synchronization
 
 /// One change of one entity.
 public struct LoggedChange: Sendable, Hashable {
-    /// The number among all changes of the consumer: one more than that of the change before.
+    /// The number among all changes of the consumer, one more than the number of the change before.
     public let sequence: UInt64
-    /// The number of the state that the change was made in: `Context.version` of reads of that state.
+    /// The number of the state that the change made: `Context.version` in reads of that state.
     public let version: UInt64
-    /// The name of the entity's type, as it is now.
+    /// The present name of the entity's type.
     public let type: String
     public let kind: ChangeKind
     package let id: Value
@@ -22,17 +22,18 @@ public struct LoggedChange: Sendable, Hashable {
         type == Entity.entityName ? id(as: Entity.ID.self) : nil
     }
 
-    /// Returns the entity's id, or nil if it can't be read as this type. For types that are known by their name alone.
+    /// Returns the entity's id, or nil if it can't be read as this type. For entity types without a model.
     public func id<ID: ColumnValue>(as _: ID.Type) -> ID? { ID(columnValue: id) }
 }
 
 /// Changes in the order of their commits. The changes of one commit come in the order of the consumer's types. For each
 /// type insertions come first, then updates, changes of links, and deletions.
 public struct ChangeBatch: Sendable {
-    /// At least one.
+    /// The changes, at least one.
     public let changes: [LoggedChange]
-    /// The numbers of the first and the last of them.
+    /// The number of the first change.
     public let first: UInt64
+    /// The number of the last change.
     public let last: UInt64
 }
 
@@ -41,14 +42,13 @@ public enum PendingChanges: Sendable {
     /// All changes are acknowledged.
     case none
     case batch(ChangeBatch)
-    /// The changes with these numbers were dropped, because there were more than are kept for the consumer, because a
-    /// migration made all entities of a type anew, or, for a consumer that wants links, because it changed its
-    /// relations. The consumer must look at all entities of the types that `missedTypes(in:)` names, and acknowledge
-    /// `to`.
+    /// The changes with these numbers were dropped: there were more than are kept for the consumer, or a migration made
+    /// all entities of a type anew, or it changed relations and the consumer wants links. The consumer must read all
+    /// entities of the types in `missedTypes(in:)`, and acknowledge `to`.
     case gap(from: UInt64, to: UInt64)
 }
 
-/// A consumer as a list of them shows it.
+/// The description of a consumer in the file.
 public struct ChangeConsumerDescription: Sendable, Equatable {
     public let name: String
     /// The names of the types whose changes it gets.
@@ -59,12 +59,12 @@ public struct ChangeConsumerDescription: Sendable, Equatable {
     public let pending: Int
     /// The number of the last acknowledged change, 0 before the first.
     public let acknowledged: UInt64
-    /// Maximum number of changes that are kept for it, nil for no bound.
+    /// Maximum number of changes that are kept for it. Nil for no bound.
     public let retention: Int?
 }
 
-/// Takes changes from a database's log, under a name that the file knows. It is a value, which any thread may use.
-/// Acknowledgements by two consumers of one name count for both.
+/// A consumer of changes from a database's log, registered in the file under its name. Any thread may use this value.
+/// Two consumers with one name share their acknowledgements.
 public struct ChangeConsumer: Sendable {
     public let name: String
     private let database: Database
@@ -74,16 +74,15 @@ public struct ChangeConsumer: Sendable {
         self.database = database
     }
 
-    /// Returns the changes after the acknowledged ones. It returns the same ones again until they are acknowledged.
+    /// Returns the changes after the acknowledged ones. Until they are acknowledged, each call returns them again.
     /// Throws `.invalid` if the consumer is no longer registered.
     /// - Parameter limit: the maximum number of changes, 1 or more.
     public func next(limit: Int = 100) throws -> PendingChanges {
         try database.read { try next(limit: limit, in: $0) }
     }
 
-    /// Returns the result of `next(limit:)` for the state that the context reads. The context's entities include all
-    /// changes up to that state, and the result has the first of these changes. A write's own changes aren't among
-    /// them: they are logged when it commits.
+    /// Returns the result of `next(limit:)` for the state of the context, so that entities read in this context include
+    /// all returned changes. A write's own changes aren't among them: they are logged when it commits.
     public func next(limit: Int = 100, in context: Context) throws -> PendingChanges {
         guard limit > 0 else {
             throw HornbeamError(.invalid, "a consumer asks for \(limit) changes: give 1 or more")
@@ -105,20 +104,21 @@ public struct ChangeConsumer: Sendable {
         }
     }
 
-    /// Returns the names of the consumer's types whose changes may be lost in a gap: only their entities have to be
-    /// read again. Read the gap, the types and the entities in one context, so that they are of one state. The result
-    /// is empty without a gap, and if only changes of types that the consumer no longer wants are lost.
+    /// Returns the names of the types whose changes may be lost in a gap: only their entities must be read again. Read
+    /// the gap, the types and the entities in one context, so that they belong to one state. Returns an empty list
+    /// without a gap, and if only changes of types that the consumer no longer wants are lost.
     public func missedTypes(in context: Context) throws -> [String] {
         try context.session.run { try stored(try $0.core.transaction).1.missed }
     }
 
-    /// Returns the note that the consumer keeps in the file, empty at first.
+    /// Returns the note that the consumer has set, which is empty at first.
     public func note(in context: Context) throws -> [UInt8] {
         try context.session.run { try stored(try $0.core.transaction).1.note }
     }
 
-    /// Keeps a note with the consumer's place in the log, such as the name that another system gives to the sent
-    /// changes. In the same write as an acknowledgement, both are kept or neither. Throws `.tooLarge` beyond 500 bytes.
+    /// Stores a note with the consumer's position in the log, such as the name of the sent changes in another system.
+    /// If a write sets a note and acknowledges changes, both are stored or neither is. Throws `.tooLarge` for more than
+    /// 500 bytes.
     public func setNote(_ note: [UInt8], in context: inout Context) throws {
         try context.session.change("noted", of: "consumer “\(name)”") { session in
             let (log, consumer) = try stored(try session.core.transaction)
@@ -153,19 +153,20 @@ public struct ChangeConsumer: Sendable {
     /// The acknowledgement is as durable as a write.
     public func acknowledge(_ batch: ChangeBatch) throws { try acknowledge(through: batch.last) }
 
-    /// Acknowledges a batch within a write, together with the write's other changes: the consumer's results and the
-    /// acknowledgement are both kept, or neither. Throws `.conflict` if the batch isn't the next one any more, because
-    /// another consumer of the same name was faster. The write must not be committed then.
+    /// Acknowledges a batch within a write, so that the write's other changes and the acknowledgement are both stored,
+    /// or neither is. Throws `.conflict` if the batch isn't the next one any more, because another consumer with this
+    /// name was faster. Then let the write throw, so that it isn't committed.
     public func acknowledge(_ batch: ChangeBatch, in context: inout Context) throws {
         try acknowledge(through: batch.last, in: &context, expecting: batch.first)
     }
 
-    /// Acknowledges up to a change, or the end of a gap. Has no effect for changes that were acknowledged before.
-    /// Throws `.invalid` if there was no such change yet.
+    /// Acknowledges all changes up to this number, or a gap that ends with it. Has no effect for changes that are
+    /// already acknowledged. Throws `.invalid` if no change has this number yet.
     public func acknowledge(through sequence: UInt64) throws {
         try database.write { try acknowledge(through: sequence, in: &$0) }
     }
 
+    /// Acknowledges all changes up to this number within a write. Throws `.invalid` if no change has this number yet.
     public func acknowledge(through sequence: UInt64, in context: inout Context) throws {
         try acknowledge(through: sequence, in: &context, expecting: nil)
     }
@@ -188,22 +189,22 @@ public struct ChangeConsumer: Sendable {
 }
 
 extension Database {
-    /// A consumer of changes, registered in the file under its name. From now on each commit that changes entities of
-    /// these types is logged, until the consumer has acknowledged the change, across any number of openings. The name
-    /// identifies the consumer: a later call with it changes the types and the bound from then on.
+    /// Returns a consumer of changes, and registers it in the file under its name. From then on each change of entities
+    /// of these types is logged until the consumer has acknowledged it, even if the file is closed meanwhile. A later
+    /// call with this name changes the types and the bound from then on.
     ///
-    /// For each change the file keeps an entry of 24 bytes and the entity's id for each consumer. Give a bound to a
-    /// consumer that may stay away for long: it is told of a gap for the changes beyond the bound. While there are
-    /// consumers, a write keeps in memory the former content of the rows that it changes, if a consumer wants their
-    /// types. A migration that makes the rows of a type anew is a gap for the consumers that want the type.
+    /// For each change and consumer the file keeps an entry of 24 bytes and the entity's id. Give a bound to a consumer
+    /// that may not run for long: changes beyond the bound become a gap. While there are consumers, a write keeps in
+    /// memory the former content of the rows that it changes, if a consumer wants their types. A migration that makes
+    /// the rows of a type anew is a gap for the consumers of this type.
     ///
     /// Throws `.invalid` for a name that is empty or longer than 200 bytes, and for a bound below 1.
     /// - Parameters:
-    ///   - name: identifies the consumer in the file, 1 to 200 bytes in UTF-8.
+    ///   - name: the name of the consumer in the file, 1 to 200 bytes in UTF-8.
     ///   - types: the entity types whose changes are logged, at least one.
-    ///   - links: whether changes of an entity's relations are reported too, as `.relinked`: for both entities, where
-    ///     both sides declare the relation.
-    ///   - retention: maximum number of changes that are kept for it, nil for no bound.
+    ///   - links: whether changes of an entity's relations are reported too, as `.relinked`. If both sides declare the
+    ///     relation, they are reported for both entities.
+    ///   - retention: maximum number of changes that are kept for it. Nil for no bound.
     public func consumer(
         named name: String, of types: any EntityModelProtocol.Type..., links: Bool = false, retention: Int? = nil
     ) throws -> ChangeConsumer {
@@ -216,7 +217,7 @@ extension Database {
         try consumer(name, types.map { $0.entityName }, models: types, links: links, retention: retention)
     }
 
-    /// A consumer of types that are known by their names alone: the program needn't have their models. Throws
+    /// Returns a consumer of types by their names, so that the program needs no models for them. Throws
     /// `.unregisteredEntity` for a name without a type.
     public func consumer(
         named name: String, ofTypes types: [String], links: Bool = false, retention: Int? = nil
@@ -224,7 +225,7 @@ extension Database {
         try consumer(name, types, models: [], links: links, retention: retention)
     }
 
-    /// - Parameter models: the models of the types. Types that a database in memory hasn't met yet become known.
+    /// - Parameter models: the models of the types. A database in memory registers types that it doesn't know yet.
     private func consumer(
         _ name: String, _ types: [String], models: [any EntityModelProtocol.Type], links: Bool, retention: Int?
     ) throws -> ChangeConsumer {
@@ -240,7 +241,7 @@ extension Database {
             throw HornbeamError(.invalid, "consumer “\(name)” keeps \(retention) changes: give 1 or more, or nil")
         }
         let wish = ChangeWish(types: types, links: links, limit: UInt64(retention ?? 0))
-        // Mostly it is there, as it is wanted.
+        // Usually it is registered already, with these types and this bound.
         let isThere = try read { (context) throws -> Bool in
             for model in models { _ = try context.session.store(model) }
             return try context.session.run { session in
@@ -257,14 +258,14 @@ extension Database {
                     }
                     try log.register(name, wish)
                 }
-                // Before the next write begins.
+                // Set before the next write begins.
                 mayLog.store(true, ordering: .releasing)
             }
         }
         return ChangeConsumer(name, self)
     }
 
-    /// Ends a consumer, also a damaged one, and removes its changes from the file. Returns false if none of that name
+    /// Ends a consumer, even a damaged one, and removes its changes from the file. Returns false if none with this name
     /// is registered.
     @discardableResult
     public func unregisterConsumer(named name: String) throws -> Bool {
@@ -275,7 +276,7 @@ extension Database {
         }
     }
 
-    /// Returns the consumers that the file knows, in the order of their names.
+    /// Returns the consumers that are registered in the file, in the order of their names.
     public func changeConsumers() throws -> [ChangeConsumerDescription] {
         try read { context in
             try context.session.run { session in
