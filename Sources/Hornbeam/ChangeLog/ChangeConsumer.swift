@@ -66,6 +66,7 @@ public struct ChangeConsumerDescription: Sendable, Equatable {
 /// A consumer of changes from a database's log, registered in the file under its name. Any thread may use this value.
 /// Two consumers with one name share their acknowledgements.
 public struct ChangeConsumer: Sendable {
+    /// The name of the consumer in the file.
     public let name: String
     private let database: Database
 
@@ -211,6 +212,7 @@ extension Database {
         try consumer(named: name, of: types, links: links, retention: retention)
     }
 
+    /// Returns a consumer of changes, with a list of entity types.
     public func consumer(
         named name: String, of types: [any EntityModelProtocol.Type], links: Bool = false, retention: Int? = nil
     ) throws -> ChangeConsumer {

@@ -5,7 +5,7 @@
 
 /// Commits by number. Failed commits may stay in it: no later commit is based on them, so they are never found.
 package struct CommitLog: Sendable {
-    /// In the order in which they were added.
+    /// The commits, in the order in which they were added.
     private var commits: [CommitChanges] = []
     private var places: [UInt64: Int] = [:]
     private var size = RowCapture.Size()

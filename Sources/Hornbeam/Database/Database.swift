@@ -76,6 +76,7 @@ public final class Database: Sendable {
             at: path, models: models, options: options, migrations: migrations, indexes: indexes, progress: progress)
     }
 
+    /// Opens the database in the file at `path`, with a list of models.
     public convenience init(
         at path: String, models: [any EntityModelProtocol.Type], options: Options = Options(),
         migrations: [Migration] = [], indexes: [any RegisteredIndex] = [], progress: MigrationProgress.Handler? = nil

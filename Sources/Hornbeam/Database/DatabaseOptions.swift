@@ -53,6 +53,7 @@ extension Database {
         /// The handler that gets the beginnings and ends of transactions and queries. Nil for none.
         public var spans: SpanHandler?
 
+        /// Makes options with the default values.
         public init() {}
 
         /// The engine's options. Throws `.invalid` for a negative number.
@@ -107,6 +108,7 @@ extension Database {
         public var dirtyBytes: UInt64 { engine.dirtyBytes }
         /// Memory for the pages of the open write transaction.
         public var writerBytes: UInt64 { engine.writerBytes }
+        /// Statistics of the page cache.
         public var cache: CacheStatistics { CacheStatistics(engine: engine.cache) }
 
         init(_ engine: PageStatistics) { self.engine = engine }

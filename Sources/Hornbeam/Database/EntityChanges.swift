@@ -66,9 +66,13 @@ public struct EntityChanges<Entity: EntityModelProtocol>: Sendable {
         self.kinds = kinds
     }
 
+    /// Whether no entity of the type was changed.
     public var isEmpty: Bool { kinds.isEmpty }
+    /// Returns whether the entity was inserted. O(1).
     public func wasInserted(_ id: Entity.ID) -> Bool { kinds[id] == .inserted }
+    /// Returns whether the entity was updated. O(1).
     public func wasUpdated(_ id: Entity.ID) -> Bool { kinds[id] == .updated }
+    /// Returns whether the entity was deleted. O(1).
     public func wasDeleted(_ id: Entity.ID) -> Bool { kinds[id] == .deleted }
     /// Returns whether the entity was inserted, updated or deleted.
     public func contains(_ id: Entity.ID) -> Bool { kinds[id] != nil }

@@ -268,7 +268,9 @@ public final class LongLivedRead: Sendable {
 extension LongLivedRead {
     /// The two states of a move.
     public struct Step {
+        /// The state before the move.
         public let before: Context
+        /// The state after the move.
         public let after: Context
 
         /// Returns the entities of a type that were added, changed and removed.
@@ -284,6 +286,7 @@ public struct LongLivedReadDescription: Sendable, Equatable {
     public let version: UInt64
     /// The time since it began, or moved to its present state.
     public let age: Duration
+    /// The age at which its state ends, or nil if it doesn't end automatically.
     public let maximumAge: Duration?
 }
 

@@ -142,8 +142,8 @@ extension Migration {
 
     /// Changes a to-many relation to a to-one relation. The first link of each entity stays, and the others are
     /// removed. Without this, opening refuses the change if an entity has several links. In a relation that is its own
-    /// inverse, entities are taken in the order in which they were first saved, and an entity keeps its first link if
-    /// the other entity isn't linked yet.
+    /// inverse, entities take turns in the order of their row ids, and each keeps its first link if neither side is
+    /// linked by then.
     public static func toOne<Entity: EntityModelProtocol, Target, D, C, K>(
         _: Entity.Type, _ keyPath: KeyPath<Entity, Relation<Target, D, C, K>>
     ) -> Migration {

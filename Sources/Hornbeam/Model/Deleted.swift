@@ -16,6 +16,7 @@ public struct Deleted<Entity: EntityModelProtocol>: EntityModelProtocol {
 
     public var id: Entity.ID { entity.id }
 
+    /// Makes a deleted entity of a value, with the ids of its relations.
     public init(_ entity: Entity) {
         self.entity = entity
     }

@@ -7,12 +7,12 @@ package import HornbeamTree
 
 extension IndexRegistration {
     /// - Parameters:
-    ///   - reduction: the size of its reduced values and the function that makes their folder, nil for none.
+    ///   - reduction: the size of its reduced values and the function that makes their folder, or nil for none.
     ///   - entries: makes the entries of an entity. Their keys may repeat. The second argument is the entity's id as an
-    ///     entry stores it, nil if the row id is the id.
+    ///     entry stores it, or nil if the row id is the id.
     ///   - others: number of trees beside the first one. An index with any is a table: it has at most one entry of an
     ///     entity in each of its trees, under a key that ends in the row id alone.
-    ///   - flaw: the reason why it can't be registered; nil if it can.
+    ///   - flaw: the reason why it can't be registered, or nil if it can.
     package convenience init<Entity: EntityModelProtocol>(
         name: String, version: String, kind: String, settings: [String: String],
         reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)?, others: Int = 0, flaw: String? = nil,

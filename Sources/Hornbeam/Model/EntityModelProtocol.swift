@@ -107,8 +107,9 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
     /// each entity: it is called whatever the options say.
     func asDeleted(in context: Context) throws -> Deleted<Self>?
 
-    /// The metadata that the store keeps for each entity of the type: `static let storedMetadata: [Metadata] =
-    /// [.createdAt, .version]`. None by default, but `updatedAt` is kept for all types. Each takes 8 bytes of a row.
+    /// The metadata that the store keeps for each entity of the type:
+    /// `static let storedMetadata: [Metadata] = [.createdAt, .version]`. None by default, but `updatedAt` is kept for
+    /// all types. Each takes 8 bytes of a row.
     static var storedMetadata: [Metadata] { get }
 
     /// The merge strategy for entities saved without options.

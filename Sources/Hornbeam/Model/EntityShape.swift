@@ -60,6 +60,7 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
     /// the shape that this index is a part of.
     var condition: (@Sendable () -> Predicate<Entity>)?
 
+    /// An ordered index.
     public static func value(
         _ name: String, _ components: [IndexDescription.Component], collation: TextCollation = .binary
     ) -> Self {
@@ -332,7 +333,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
 
     /// Returns the column that a key path names, or nil for computed and nested properties.
     func column<Property>(_ keyPath: KeyPath<Entity, Property>) -> ColumnPlace? {
-        // A property at the same offset with the same type is the same property, unless it takes no space.
+        // A property with this offset and this type is the property of the key path, unless it takes no space.
         if MemoryLayout<Property>.size > 0, let offset = MemoryLayout<Entity>.offset(of: keyPath) {
             for place in places where place.offset == offset && place.type == Property.self { return place.place }
         }

@@ -106,10 +106,10 @@ public struct HashIndex<Entity>: Hashable, Codable, Sendable {
     static var empty: Self { Self(empty: ()) }
 }
 
-/// An index that admits each key once. Entities in which one of its properties is nil are exempt. With `nilsDistinct:
-/// false` nil is a value like any other, which only one entity may have. With a collation, two keys are one if they are
-/// equal under it: `@Unique<Self>(\.email, collation: .caseInsensitive)`. `collisions` determines what a save does when
-/// another entity has the key. By default it fails with `.uniqueViolation`.
+/// An index that admits each key once. Entities in which one of its properties is nil are exempt. With
+/// `nilsDistinct: false` nil is a value like any other, which only one entity may have. With a collation, two keys are
+/// one if they are equal under it: `@Unique<Self>(\.email, collation: .caseInsensitive)`. `collisions` determines what
+/// a save does when another entity has the key. By default it fails with `.uniqueViolation`.
 @propertyWrapper
 public struct Unique<Entity: EntityModelProtocol>: Hashable, Codable, Sendable {
     public init<each Property>(

@@ -97,6 +97,7 @@ public struct MergeStrategy<T>: @unchecked Sendable {
 }
 
 extension MergeStrategy where T: Comparable {
+    /// Stores the greater entity, or the stored one if both are equal. `strategies` then merge the other one into it.
     public static func lastWriteWins(_ strategies: MergeStrategy<Entity>...) -> Self { lastWriteWins(strategies) }
 
     public static func lastWriteWins(_ strategies: [MergeStrategy<Entity>]) -> Self {

@@ -14,7 +14,7 @@ package struct ModelSet: Sendable {
 
     package init(_ models: [any EntityModelProtocol.Type]) throws(HornbeamError) {
         for model in models { try add(model) }
-        // After the models themselves, which are looked up most.
+        // Added after the models, which are looked up most.
         for tombstone in types.values.compactMap({ $0.tombstone }) { try add(tombstone) }
     }
 

@@ -24,9 +24,9 @@ public struct TextAnalyzer: Sendable {
     public static let words = TextAnalyzer(analyzer: .words)
 
     /// Makes words as readers of most scripts see them (Unicode's annex 29): `can't`, `3.14` and `example.com` are one
-    /// word each. Case, width and accents don't count: Ørsted is found by orsted, and the other way round. Scripts that
-    /// write without spaces, and Hangul, are cut into overlapping pairs of letters. So a text in Chinese, Japanese,
-    /// Korean, Thai, Lao, Khmer or Burmese is found by any two adjacent letters.
+    /// word each. Case, width and accents don't count: orsted finds Ørsted, and Ørsted finds orsted. Scripts that write
+    /// without spaces, and Hangul, are cut into overlapping pairs of letters. So a text in Chinese, Japanese, Korean,
+    /// Thai, Lao, Khmer or Burmese is found by any two adjacent letters.
     public static let unicode = unicode()
 
     /// Makes words like `unicode`, with stems, so that *running* finds *runs*, or with accents that count. The default

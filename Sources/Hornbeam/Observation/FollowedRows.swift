@@ -32,7 +32,7 @@ struct FollowedRows: Sendable {
     private var looked = 0
 
     /// Follows the rows of a list. Returns nil if the list can't be followed row by row, or has a limit.
-    /// - Parameter ignoresOrder: whether only membership is of interest.
+    /// - Parameter ignoresOrder: whether only membership matters.
     /// - Parameter relation: a relation that is read too.
     init?(_ parts: ListParts, ignoresOrder: Bool = false, reading relation: LinkDependency? = nil) {
         guard !parts.isCut, var rule = RowRule(parts, ignoresOrder: ignoresOrder) else { return nil }

@@ -321,8 +321,9 @@ extension Database {
     }
 
     /// Observes aggregates of a query. The sequence has their present values, and new ones after each commit that
-    /// changes one: `for try await (count, total) in database.observe(Sale.query(), aggregating: .count,
-    /// .sum(\.price))`. The cost is that of observing groups.
+    /// changes one:
+    /// `for try await (count, total) in database.observe(Sale.query(), aggregating: .count, .sum(\.price))`. The cost
+    /// is that of observing groups.
     public func observe<Entity, each Result: Sendable>(
         _ query: QueryList<Entity>, aggregating aggregates: repeat Aggregate<Entity, each Result>
     ) -> LiveQuery<(repeat each Result)> {
@@ -330,6 +331,8 @@ extension Database {
         return LiveQuery(self) { AggregateResult(query, maker) }
     }
 
+    /// Observes one aggregate of a query. The sequence has its present value, and a new one after each commit that
+    /// changes it.
     public func observe<Entity, Result: Sendable>(
         _ query: QueryList<Entity>, aggregating aggregate: Aggregate<Entity, Result>
     ) -> LiveQuery<Result> {

@@ -7,10 +7,11 @@ extension Database {
     ///
     /// The cost of an element depends on the query. A query without a limit that is unsorted, or sorted by properties
     /// or numbers of related entities, reads only rows that changed, or whose links or related entities changed, and
-    /// then makes the array in O(n). This includes conditions on properties, stored or computed (`User.filter(\.age >
-    /// 18)`), and on related entities, the entities of one entity's relation (`Chat.query(1).related(\.$messages)`),
-    /// and nested entities. A query with a limit is run again if such a row may be within the limit. Other queries (by
-    /// relevance, along the relations of several entities) are run again when something changes that they read.
+    /// then makes the array in O(n). This includes conditions on properties, stored or computed
+    /// (`User.filter(\.age > 18)`), and on related entities, the entities of one entity's relation
+    /// (`Chat.query(1).related(\.$messages)`), and nested entities. A query with a limit is run again if such a row may
+    /// be within the limit. Other queries (by relevance, along the relations of several entities) are run again when
+    /// something changes that they read.
     ///
     /// Only commits made through this `Database` count, not those of other processes.
     public func observe<Entity>(_ query: QueryList<Entity>) -> LiveQuery<LiveList<Entity>> {

@@ -55,6 +55,7 @@ extension EntityModelProtocol {
         try detach(keyPath, only: nil, in: context)
     }
 
+    /// Removes the links of a mutual relation. The entities stay. Throws `.invalid` if `inverse` isn't its other side.
     public func detach<Target, C, K, InverseC, InverseK>(
         _ keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>,
         inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>, in context: inout Context
@@ -102,6 +103,8 @@ extension EntityModelProtocol {
         try delete(keyPath, only: nil, from: &context)
     }
 
+    /// Deletes the entities of a mutual relation and their links, as one deletion. Throws `.invalid` if `inverse` isn't
+    /// its other side. If something throws, nothing is deleted.
     public func delete<Target, C, K, InverseC, InverseK>(
         _ keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>,
         inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>, from context: inout Context

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimistic concurrency: code that reads an entity in one transaction and saves it in a later one names the state it
-// has read. The save happens only if that state is still stored.
+// Optimistic concurrency: code that reads an entity in one transaction and saves it in a later one passes a token of
+// the state that it read. The entity is saved only if that state is still stored.
 
 import FoundationEssentials
 
 /// The stored state of an entity at one time: its properties and the time of its last save, as a hash of 128 bits. Two
-/// tokens of one entity are equal if nothing was saved in between. Links are no part of it.
+/// tokens of one entity are equal if nothing was saved in between. Links don't count.
 ///
-/// A token stays valid beyond the transaction, the process and the file's closing, but not beyond a migration that
-/// changes the type: it then stands for another state.
+/// A token stays valid after the transaction, the process and the closing of the file, but not after a migration that
+/// changes the type, which makes other states.
 public struct StateToken: Hashable, Sendable, Codable, CustomStringConvertible {
     private let hash: Data
 
-    /// - Parameter type: the row's.
+    /// - Parameter type: the type of the row's entity.
     init(_ row: RowReader, of type: EntityType) throws {
         var row = Array(row.bytes)
         if !type.linkedIDs.isEmpty { row = try type.withoutLinkedIDs(row) }
@@ -41,10 +41,10 @@ extension EntityModelProtocol {
     }
 
     /// Saves the entity if the stored state is the expected one, as returned by `stateToken`. Nil expects that none is
-    /// stored. Otherwise throws `.conflict`, with nothing changed.
+    /// stored. Throws `.conflict`, with nothing changed, if another state is stored.
     ///
-    /// The value's relations are saved with it, but nothing is expected of their stored state. If `willSave` changes
-    /// the id, the same state is expected under the new id.
+    /// The value's relations are saved with it, without a check of their stored state. If `willSave` changes the id,
+    /// the expected state must be stored under the new id too.
     public func save(to context: inout Context, expecting token: StateToken?) throws {
         try expect(token, "saved", in: context)
         let named = id
@@ -53,8 +53,8 @@ extension EntityModelProtocol {
         }
     }
 
-    /// Saves the entity. If the stored entity was changed meanwhile, the new one is merged with it. Still throws
-    /// `.conflict` if an entity was expected to be stored and isn't, or the other way round.
+    /// Saves the entity. If the stored entity was changed meanwhile, the new one is merged with it by `strategy`.
+    /// Throws `.conflict` if an entity is expected to be stored and none is, or none is expected and one is.
     public func save(
         to context: inout Context, expecting token: StateToken?, onConflict strategy: MergeStrategy<Self>
     ) throws {
@@ -64,7 +64,8 @@ extension EntityModelProtocol {
         try save(to: &context, expecting: token)
     }
 
-    /// Deletes the entity if the stored state is the expected one. Otherwise throws `.conflict`, with nothing changed.
+    /// Deletes the entity if the stored state is the expected one. Throws `.conflict`, with nothing changed, if another
+    /// state is stored.
     public func delete(from context: inout Context, expecting token: StateToken) throws {
         try expect(token, "deleted", in: context)
         try delete(from: &context)
@@ -76,7 +77,7 @@ extension EntityModelProtocol {
         let expected = token.map { "it is expected in the state \($0)" } ?? "it is expected not to be stored"
         var found = "isn't stored any more"
         if let stored {
-            // In the store's form of dates: a file may hold dates that Foundation can't show.
+            // In the store's form of dates, because a file may contain dates that Foundation can't show.
             let date = try updatedAt(in: context).map { ", last saved at \($0.columnValue.text)" } ?? ""
             found = "is stored in the state \(stored)\(date)"
         }

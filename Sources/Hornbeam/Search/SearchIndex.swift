@@ -35,6 +35,7 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
     public struct Suggestion: Sendable, Hashable {
         /// The word as the index has it: folded, and a stem if the index stems.
         public let word: String
+        /// Number of entities that have the word.
         public let count: Int
     }
 

@@ -5,7 +5,9 @@
 /// An array index by the names of properties:
 /// `ArrayIndexConfiguration(path: "contacts[].phones", expressions: ["type"])`.
 public struct ArrayIndexConfiguration: IndexConfiguration {
+    /// The path of the array: `contacts[].phones`.
     public var path: String
+    /// The properties of an element that queries compare. Nil for the element itself.
     public var expressions: [String]?
 
     /// - Parameters:

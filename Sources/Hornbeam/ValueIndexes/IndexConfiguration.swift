@@ -17,6 +17,7 @@ public protocol IndexConfiguration: Sendable {
 /// statements by an equal expression use the index. With `where` it has entries only for the entities that meet the
 /// condition, and only queries for such entities use it.
 public struct ValueIndexConfiguration: IndexConfiguration {
+    /// The properties and expressions, the most significant first.
     public var expressions: [String]
     /// The condition in the form of a statement's WHERE clause. Nil for all entities.
     public var condition: String?

@@ -37,6 +37,7 @@ public struct ListChanges: Sendable, Equatable {
         (self.moves, self.updates) = (moves, updates)
     }
 
+    /// Whether both lists are equal.
     public var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && moves.isEmpty && updates.isEmpty }
 
     /// Makes the new list from the old one, to which the changes must belong, and the new elements. O(n).
@@ -101,6 +102,7 @@ public struct GroupChanges: Sendable, Equatable {
     public struct Section: Sendable, Equatable {
         /// The position in the new list.
         public let position: Int
+        /// The changes between the section's old and new lists.
         public let changes: ListChanges
 
         package init(position: Int, changes: ListChanges) {
@@ -125,5 +127,6 @@ public struct GroupChanges: Sendable, Equatable {
         self.sections = sections
     }
 
+    /// Whether both lists are equal.
     public var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && moves.isEmpty && sections.isEmpty }
 }

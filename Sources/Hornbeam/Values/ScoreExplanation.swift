@@ -8,6 +8,7 @@ public struct ScoreExplanation: Sendable, Hashable, CustomStringConvertible {
     public let value: Double
     /// The meaning of the number, in words.
     public let text: String
+    /// The numbers that it was made of.
     public let parts: [ScoreExplanation]
 
     init(_ explanation: TextScoreExplanation) {

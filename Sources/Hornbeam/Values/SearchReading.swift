@@ -10,7 +10,7 @@ enum SearchReading: Sendable, Hashable {
     case query(TextQuery)
     case text(WrittenSearch)
     case composed(SearchComposition, [SearchReading])
-    /// Stands for a query that is nested too deep. It can't be asked.
+    /// Stands for a query that is nested too deep. Searching with it throws `.invalid`.
     case tooDeep
 
     /// The query over some columns, with the names that texts may use for them.

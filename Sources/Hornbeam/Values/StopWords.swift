@@ -8,9 +8,9 @@ package import HornbeamText
 ///
 ///     let query = SearchQuery<Page>(lenient: typed).leavingOut(.english)
 ///
-/// Common words cost little (whole blocks of their postings are never looked at), and the score of BM25 counts them for
-/// next to nothing. Leaving them out is for searches in which each word must be there: *the history of engines* then
-/// finds *a history of engines* too.
+/// Common words cost little (whole blocks of their postings are never read), and the score of BM25 counts them for next
+/// to nothing. Leaving them out is for searches in which each word must be there: *the history of engines* then finds
+/// *a history of engines* too.
 public struct StopWords: Hashable, Sendable {
     package let list: StopWordList
 

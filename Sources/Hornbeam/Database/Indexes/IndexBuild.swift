@@ -10,6 +10,7 @@ import Synchronization
 public final class IndexBuild: Sendable {
     /// The progress of a build.
     public struct Progress: Sendable, Equatable {
+        /// The steps of a build, in their order.
         public enum Phase: String, Sendable {
             /// Entities are read. `done` and `total` count entities.
             case reading
@@ -21,7 +22,9 @@ public final class IndexBuild: Sendable {
         }
 
         public var phase: Phase
+        /// Number of entities or rows done in this step.
         public var done: Int
+        /// Number of entities or rows of this step.
         public var total: Int
     }
 

@@ -28,6 +28,7 @@ extension Database {
         public var longRead: Duration?
         let handler: Handler
 
+        /// Makes a log with bounds for slow operations.
         public init(
             slowQuery: Duration? = .milliseconds(200), slowTransaction: Duration? = .seconds(1),
             longRead: Duration? = .seconds(60), handler: @escaping Handler

@@ -34,11 +34,13 @@ extension Predicate {
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self { every(ArrayPath(keyPath), condition) }
 
+    /// Selects entities in which no element of an optional array fails. Nil has no elements.
     public static func every<Element: Sendable>(
         _ keyPath: KeyPath<Entity, [Element]?>,
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self { every(ArrayPath(keyPath), condition) }
 
+    /// Selects entities in which no element of arrays within arrays fails.
     public static func every<Element>(
         _ path: ArrayPath<Entity, Element>, _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self {
@@ -58,11 +60,13 @@ extension Predicate {
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self { anyAndEvery(ArrayPath(keyPath), condition) }
 
+    /// Selects entities that have elements in an optional array, all of which pass.
     public static func anyAndEvery<Element: Sendable>(
         _ keyPath: KeyPath<Entity, [Element]?>,
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self { anyAndEvery(ArrayPath(keyPath), condition) }
 
+    /// Selects entities that have elements of arrays within arrays, all of which pass.
     public static func anyAndEvery<Element>(
         _ path: ArrayPath<Entity, Element>, _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self { any(path, condition) && every(path, condition) }

@@ -23,8 +23,8 @@ public prefix func ! <Entity: EntityModelProtocol>(
 // MARK: - Lists and ranges
 
 extension Sequence where Element: Equatable & Sendable {
-    /// Selects entities whose property is one of these: `["a", "b"].contains(\.sku)`, which is `.value(\.sku, in: ["a",
-    /// "b"])`.
+    /// Selects entities whose property is one of these: `["a", "b"].contains(\.sku)`, which is
+    /// `.value(\.sku, in: ["a", "b"])`.
     @_disfavoredOverload
     public func contains<Entity: EntityModelProtocol>(
         _ keyPath: KeyPath<Entity, Element>
@@ -37,8 +37,8 @@ extension Sequence where Element: Equatable & Sendable {
 }
 
 extension ClosedRange where Bound: Sendable {
-    /// Selects entities whose property is in the range: `(1...5).contains(\.stock)`, which is `.value(\.stock, in:
-    /// 1...5)`.
+    /// Selects entities whose property is in the range: `(1...5).contains(\.stock)`, which is
+    /// `.value(\.stock, in: 1...5)`.
     @_disfavoredOverload
     public func contains<Entity: EntityModelProtocol>(
         _ keyPath: KeyPath<Entity, Bound>

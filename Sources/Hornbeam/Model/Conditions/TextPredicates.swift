@@ -162,8 +162,8 @@ extension Predicate {
 
     // MARK: - Regular expressions
 
-    /// Selects entities with a match of the expression somewhere in one of the properties: `.string(\.title, matches:
-    /// /v[0-9]+/)`. No index answers it.
+    /// Selects entities with a match of the expression somewhere in one of the properties:
+    /// `.string(\.title, matches: /v[0-9]+/)`. No index answers it.
     ///
     /// Don't make an expression of untrusted text: `Regex` parses nested classes recursively, and some expressions,
     /// such as `/(a+)+b/`, take time exponential in the length of the text. Limit its length, or search for words

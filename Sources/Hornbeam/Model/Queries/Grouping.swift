@@ -261,8 +261,8 @@ struct GroupProperties<Entity: EntityModelProtocol, each Property: Hashable & Se
 }
 
 extension QueryList {
-    /// Groups the entities by one or more properties, stored or computed: `Employee.query().grouped(by:
-    /// \.department).aggregate(.count, .average(\.salary)).resolve(in: context)`.
+    /// Groups the entities by one or more properties, stored or computed:
+    /// `Employee.query().grouped(by: \.department).aggregate(.count, .average(\.salary)).resolve(in: context)`.
     public func grouped<each Key: Hashable & Sendable>(
         by keyPaths: repeat KeyPath<Entity, each Key>
     ) -> Grouping<Entity, (repeat each Key)> {

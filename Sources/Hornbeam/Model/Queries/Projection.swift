@@ -45,8 +45,8 @@ public struct Projection<Entity: EntityModelProtocol, each Property: Sendable>: 
 }
 
 extension QueryList {
-    /// Selects some properties of the entities, stored or computed: `Book.query().sorted(by: \.title).select(\.title,
-    /// \.year).resolve(in: context)`.
+    /// Selects some properties of the entities, stored or computed:
+    /// `Book.query().sorted(by: \.title).select(\.title, \.year).resolve(in: context)`.
     ///
     /// Only the columns of stored properties are read, without making an entity. If an index has everything that the
     /// query and the properties need, it is read instead of rows. A computed property needs the whole entity.

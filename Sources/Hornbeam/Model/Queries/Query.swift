@@ -148,6 +148,7 @@ struct GroupPath: Sendable {
 
 /// A hit of a full-text search.
 public struct Ranked<Entity: EntityModelProtocol>: Sendable {
+    /// The id of the entity that the search found.
     public let id: Entity.ID
     /// Greater is better.
     public let score: Double

@@ -448,9 +448,10 @@ extension QueryList {
     }
 
     /// Returns the hits with scores, best first. A hit's entity is read only when it is used. The query must begin with
-    /// a full-text match by an index, and must not be sorted, or be sorted by the score first: `sorted(by: .score,
-    /// .by(\.title))`. Any other query throws `.invalid`. For example, `filter(match && \.language == "en")` and
-    /// `filter(\.language == "en").filter(match)` find the same entities, but not in the order of relevance.
+    /// a full-text match by an index, and must not be sorted, or be sorted by the score first:
+    /// `sorted(by: .score, .by(\.title))`. Any other query throws `.invalid`. For example,
+    /// `filter(match && \.language == "en")` and `filter(\.language == "en").filter(match)` find the same entities, but
+    /// not in the order of relevance.
     public func ranked(in context: Context) throws -> [Ranked<Entity>] {
         // Errors of its rows are reported first.
         _ = try context.session.run { try parts.base($0, in: nil, of: Entity.self) }

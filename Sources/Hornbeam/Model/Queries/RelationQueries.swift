@@ -38,6 +38,7 @@ extension QueryList {
         loading(keyPath, nested(Query(QueryList<Target>())).list, isFragment: true)
     }
 
+    /// Loads a to-many relation as a fragment: saving the result merges its entities.
     public func fragment<Target, D, K>(
         _ keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
         nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
@@ -45,6 +46,7 @@ extension QueryList {
         loading(keyPath, nested(QueryList<Target>()), isFragment: true)
     }
 
+    /// Loads a to-many relation as a fragment and a slice: saving the result merges its entities and adds links.
     public func fragment<Target, D, K>(
         slice keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
         nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
@@ -57,6 +59,7 @@ extension QueryList {
         adding(NestedStep(ids: RelationPath(keyPath), isSlice: false))
     }
 
+    /// Loads the ids of a to-many relation as a slice: saving the result adds links instead of replacing them.
     public func id<Target, D, K>(slice keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>) -> Self {
         adding(NestedStep(ids: RelationPath(keyPath), isSlice: true))
     }
@@ -165,6 +168,7 @@ extension QueryList {
 }
 
 extension Query {
+    /// Loads a to-one relation.
     public func with<Target, D, K>(
         _ keyPath: WritableKeyPath<Entity, ToOneRelation<Target, D, K>>,
         nested: (Query<Target>) -> Query<Target> = { $0 }
@@ -172,6 +176,7 @@ extension Query {
         Self(list.with(keyPath, nested: nested))
     }
 
+    /// Loads a to-many relation. The nested query selects and orders the entities.
     public func with<Target, D, K>(
         _ keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
         nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
@@ -179,6 +184,7 @@ extension Query {
         Self(list.with(keyPath, nested: nested))
     }
 
+    /// Loads a to-many relation as a slice: saving the result adds links instead of replacing them.
     public func with<Target, D, K>(
         slice keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
         nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
@@ -186,6 +192,7 @@ extension Query {
         Self(list.with(slice: keyPath, nested: nested))
     }
 
+    /// Loads a to-one relation as a fragment: saving the result merges the entity.
     public func fragment<Target, D, K>(
         _ keyPath: WritableKeyPath<Entity, ToOneRelation<Target, D, K>>,
         nested: (Query<Target>) -> Query<Target> = { $0 }
@@ -193,6 +200,7 @@ extension Query {
         Self(list.fragment(keyPath, nested: nested))
     }
 
+    /// Loads a to-many relation as a fragment: saving the result merges its entities.
     public func fragment<Target, D, K>(
         _ keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
         nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
@@ -200,6 +208,7 @@ extension Query {
         Self(list.fragment(keyPath, nested: nested))
     }
 
+    /// Loads a to-many relation as a fragment and a slice: saving the result merges its entities and adds links.
     public func fragment<Target, D, K>(
         slice keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
         nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
@@ -207,10 +216,12 @@ extension Query {
         Self(list.fragment(slice: keyPath, nested: nested))
     }
 
+    /// Loads the ids of a relation, including those of entities that aren't stored.
     public func id<Target, D, C, K>(_ keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>) -> Self {
         Self(list.id(keyPath))
     }
 
+    /// Loads the ids of a to-many relation as a slice: saving the result adds links instead of replacing them.
     public func id<Target, D, K>(slice keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>) -> Self {
         Self(list.id(slice: keyPath))
     }
@@ -248,15 +259,18 @@ extension Query {
         Self(list.id(first, second, repeat each more))
     }
 
+    /// Loads all relations, with one element for each level: `with(.entities, .ids)`.
     public func with(_ nested: Nested...) -> Self {
         Self(list.with(nested))
     }
 
+    /// Returns a query for the target of a to-one relation.
     public func related<Target, D, K>(_ keyPath: WritableKeyPath<Entity, ToOneRelation<Target, D, K>>) -> Query<Target>
     {
         Query<Target>(list.related(keyPath))
     }
 
+    /// Returns the targets of a to-many relation, in the order of linking.
     public func related<Target, D, K>(_ keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>)
         -> QueryList<Target>
     {

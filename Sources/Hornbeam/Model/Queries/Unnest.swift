@@ -7,6 +7,7 @@ import HornbeamTree
 
 /// An element of an array, with its entity and its parent.
 public struct Unnested<Entity: Sendable, Parent: Sendable, Element: Sendable>: Sendable {
+    /// The entity that the array belongs to.
     public let entity: Entity
     /// The owner of the array: the entity, or the row of the element that contains the array.
     public let parent: Parent

@@ -24,8 +24,11 @@ public enum Nested: Hashable, Sendable {
 
     /// Loads the related entities that meet a condition.
     public static func entities(filter: MetadataPredicate) -> Nested { .entities(filter, schemaQuery: false) }
+    /// Loads the related entities that meet a condition, marked as incomplete.
     public static func fragments(filter: MetadataPredicate) -> Nested { .fragments(filter, schemaQuery: false) }
+    /// Loads all entities of a to-many relation's type that meet a condition, linked or not.
     public static func schemaEntities(filter: MetadataPredicate) -> Nested { .entities(filter, schemaQuery: true) }
+    /// Loads all entities of a to-many relation's type that meet a condition, linked or not, marked as incomplete.
     public static func schemaFragments(filter: MetadataPredicate) -> Nested { .fragments(filter, schemaQuery: true) }
 
     /// Returns the step that loads a relation as this level, with `below` for the levels below it.

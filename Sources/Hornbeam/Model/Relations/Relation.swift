@@ -26,11 +26,13 @@ public enum Relations {
     /// The target has the other side as a property. Both sides always agree.
     public enum Mutual: DirectionalityProtocol {}
 
+    /// The relation leads to at most one entity.
     public enum ToOne<Entity>: CardinalityProtocol {
         public static var isToMany: Bool { false }
         public static func value(of entities: [Entity]) -> Entity? { entities.first }
     }
 
+    /// The relation leads to any number of entities.
     public enum ToMany<Entity>: CardinalityProtocol {
         public static var isToMany: Bool { true }
         public static func value(of entities: [Entity]) -> [Entity]? { entities }

@@ -29,8 +29,11 @@ public struct RelationDecodingStrategy: OptionSet, Sendable, Hashable {
         self.rawValue = rawValue
     }
 
+    /// Decodes plain objects and arrays.
     public static let plain = Self(rawValue: 1)
+    /// Decodes containers whose key distinguishes ids from entities.
     public static let keyedContainer = Self(rawValue: 2)
+    /// Decodes containers whose key also distinguishes slices.
     public static let explicitKeyedContainer = Self(rawValue: 4)
 }
 

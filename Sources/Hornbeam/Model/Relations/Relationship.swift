@@ -155,27 +155,38 @@ where
 // The values of relations, for memberwise initialisers, which take the wrapper itself.
 
 extension Relationship {
+    /// The relation is unset: saving leaves its links unchanged.
     public static var none: Self { Self(.none) }
 }
 
 extension Relationship where Cardinality == Relations.ToOne<Entity>, Value == Entity {
+    /// Links to the entity with this id, stored or not.
     @inlinable
     public static func id(_ id: Entity.ID) -> Self { Self(.id(id)) }
+    /// Links to the entity and saves it too.
     public static func relation(_ entity: Entity) -> Self { Self(.relation(entity)) }
+    /// Links to the entity and merges its properties into the stored one.
     public static func fragment(_ entity: Entity) -> Self { Self(.fragment(entity)) }
 }
 
 extension Relationship
 where Cardinality == Relations.ToOne<Entity>, Value == Entity, Constraints == Relations.Optional {
+    /// Removes the link.
     public static var null: Self { Self(.null) }
 }
 
 extension Relationship where Cardinality == Relations.ToMany<Entity>, Value == [Entity] {
+    /// Links to exactly the entities with these ids, stored or not.
     public static func ids(_ ids: [Entity.ID]) -> Self { Self(.ids(ids)) }
+    /// Links to exactly these entities and saves them too.
     public static func relation(_ entities: [Entity]) -> Self { Self(.relation(entities)) }
+    /// Links to exactly these entities and merges their properties into the stored ones.
     public static func fragment(_ entities: [Entity]) -> Self { Self(.fragment(entities)) }
+    /// Adds links to the entities with these ids, stored or not.
     public static func appending(ids: [Entity.ID]) -> Self { Self(.appending(ids: ids)) }
+    /// Adds links to these entities and saves them too.
     public static func appending(relation entities: [Entity]) -> Self { Self(.appending(relation: entities)) }
+    /// Adds links to these entities and merges their properties into the stored ones.
     public static func appending(fragment entities: [Entity]) -> Self { Self(.appending(fragment: entities)) }
 }
 
