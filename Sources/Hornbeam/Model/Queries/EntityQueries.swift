@@ -22,7 +22,7 @@ extension EntityModelProtocol {
         QueryList(context: context).with(nested)
     }
 
-    /// Returns a query for the entities that pass the condition: `Note.filter(\.isPinned && \.age > 3)`.
+    /// Returns a query for the entities that pass the condition: `Note.filter(\.age > 3)`.
     public static func filter(_ predicate: Predicate<Self>) -> QueryList<Self> { QueryList().filter(predicate) }
     public static func filter(_ predicate: Predicate<Self>, in context: Context) -> QueryList<Self> {
         QueryList(context: context).filter(predicate)
