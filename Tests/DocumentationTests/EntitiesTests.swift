@@ -43,7 +43,7 @@ struct OrderLine: Codable {
     @Relationship(.required, inverse: \.lines) var order: Order?
 }
 
-/// All that is sent to others.
+/// All entities that are sent to another store, in one value.
 @EntityModel
 struct Everything: Codable {
     var id = "everything"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code in the guides of the documentation catalogue is that of the tests of the same names.
+// Each guide of the documentation catalogue has a test of the same name: the guide's code must be in it.
 
 import Foundation
 import Testing
@@ -17,7 +17,7 @@ struct GuideTextTests {
         "ComingFromCouchbaseLite", "ComingFromSwiftletModel", "ComingFromYapDatabase",
     ]
 
-    /// The lines of a text without indentation and without `private`, which only tests need.
+    /// Returns the lines of a text without indentation and without `private`, which only tests need.
     private func lines(_ text: String) -> [String] {
         text.split(separator: "\n").map { line in
             line.trimmingCharacters(in: .whitespaces).replacing("fileprivate ", with: "").replacing(

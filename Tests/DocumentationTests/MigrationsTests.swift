@@ -14,7 +14,7 @@ struct Colleague {
     @Relationship() var manager: Colleague?
 }
 
-/// The same entities as an earlier version of a program declared them.
+/// An album and its tracks as an earlier version of the program declared them.
 @EntityModel
 struct Worker {
     let id: Int

@@ -13,7 +13,7 @@ private struct Parcel {
     var state: String
 }
 
-/// What the guide uses of swift-log, in its shape.
+/// The part of swift-log that the guide uses.
 private struct Logger: Sendable {
     enum Level: Sendable { case trace, debug, info, notice, warning, error, critical }
     enum MetadataValue: Sendable, Equatable { case string(String) }
@@ -25,7 +25,7 @@ private struct Logger: Sendable {
     }
 }
 
-/// A tracer that notes what it is given.
+/// A tracer that records the spans it gets.
 private final class Tracer: Sendable {
     private let lines = Mutex<[String]>([])
     var all: [String] { lines.withLock { $0 } }

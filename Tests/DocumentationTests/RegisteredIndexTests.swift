@@ -55,7 +55,7 @@ struct RegisteredIndexTests {
         #expect(reports.withLock { $0 } > 0)
         #expect(try total("3", database) == 5_005)
 
-        // Left alone by a program that doesn't know it.
+        // A program that doesn't register the index leaves it as it is.
         try database.close()
         let other = try Database(at: path, models: Hit.self)
         try await other.write { context in try Hit(id: 0, page: "p0", seconds: 2).save(to: &context) }

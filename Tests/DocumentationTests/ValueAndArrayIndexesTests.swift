@@ -82,7 +82,7 @@ struct ValueAndArrayIndexesTests {
         try database.createIndex(
             Person.self, withName: "named",
             config: ValueIndexConfiguration(["name"], where: "age > 17 AND name IS VALUED"))
-        // Nested in this suite it is called so.
+        // The type is nested in this suite, so the suite's name is part of its own.
         let text = "SELECT name FROM `ValueAndArrayIndexesTests.Person` WHERE lower(name) = 'sam' ORDER BY age DESC"
         let sams = try database.query(text)
         #expect(sams.map { $0["name"] } == [.string("Sam")])

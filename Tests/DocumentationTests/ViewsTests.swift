@@ -57,7 +57,7 @@ struct ViewsTests {
         }
     }
 
-    @Test("What has changed")
+    @Test("Changes")
     func changes() throws {
         let database = try mailbox()
         let reader = try database.longLivedRead()

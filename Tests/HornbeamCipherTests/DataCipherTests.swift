@@ -17,7 +17,7 @@ struct DataCipherTests {
         DataCipher(kind, key: SecretBytes(count: 32) { $0.copyBytes(from: 0..<32) })
     }
 
-    /// The encrypted bytes, and the tag.
+    /// Returns the encrypted bytes and the tag.
     private func seal(
         _ text: [UInt8], block: UInt32, with cipher: DataCipher
     ) throws -> (bytes: [UInt8], tag: [UInt8]) {
@@ -36,7 +36,7 @@ struct DataCipherTests {
         return (bytes, tag)
     }
 
-    /// The text; nil if it is refused.
+    /// Returns the text, or nil if it is refused.
     private func open(
         _ bytes: [UInt8], tag: [UInt8], block: UInt32, nonce: [UInt8], context: [UInt8], with cipher: DataCipher
     ) -> [UInt8]? {
@@ -55,7 +55,7 @@ struct DataCipherTests {
     }
 
     @Test(
-        "gives what Python's cryptography gives for its construction",
+        "gives the bytes that Python's cryptography gives for this cipher",
         arguments: [
             (
                 DataCipher.Kind.aes256GCM,

@@ -56,7 +56,7 @@ struct StoreKeyTests {
     @Test("refuses a slot with any byte changed")
     func changedSlots() throws {
         let made = try key.create()
-        // Version, cipher and the used slot but for its unused numbers of a passphrase, which are authenticated too.
+        // Version, cipher, and the used slot except for the passphrase's parameters, which are authenticated too.
         for index in Array(0..<16) + Array(16..<132) {
             var bytes = made.slots.bytes
             bytes[index] ^= 0x10
@@ -65,7 +65,7 @@ struct StoreKeyTests {
         }
     }
 
-    @Test("doesn't pay any price that a hostile slot asks for")
+    @Test("refuses a hostile slot whose passphrase costs too much")
     func hostileCost() throws {
         let made = try passphrase.create()
         for (offset, value) in [(20, UInt32(40)), (20, 0), (20, 21), (24, 1 << 30), (24, 9), (28, 1 << 20), (28, 3)] {

@@ -5,8 +5,9 @@
 import HornbeamProof
 import HornbeamTestSupport
 
-/// Opens a store file that `input` has damaged, and uses all of it. Four bytes are a change: the part of the file, the
-/// offset in it, and the flipped bits. Checksums are then made right again, unless the first byte is odd.
+/// Opens a store file that `input` has damaged, and uses all of it. Each four bytes of `input` are one change: the
+/// part of the file, the offset in it, and the bits to flip. The checksums are then corrected, unless the first byte
+/// is odd.
 public func fuzzFile(_ input: UnsafeRawBufferPointer) {
     guard let mode = input.first else { return }
     var image = HostileImage()

@@ -13,7 +13,7 @@ private let pristine: FileParts = {
     }
 }()
 
-/// A hostile variant of it.
+/// A hostile variant of the pristine file.
 struct HostileImage {
     let parts = pristine
     private var image = pristine.pristine
@@ -52,7 +52,7 @@ struct HostileImage {
         image.replaceRecord(parts.records[index % parts.records.count], payload: payload)
     }
 
-    /// Makes all checksums right.
+    /// Corrects all checksums.
     mutating func repair() {
         for index in changedPages { image.seal(parts.pages[index]) }
         for slot in 0..<UInt64(2) { image.sealHeader(slot) }

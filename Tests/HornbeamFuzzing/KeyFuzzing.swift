@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz target: keys. Decoding any bytes gives a value or a typed error, and a value that decodes encodes to the same
-// bytes again; strings keep their order.
+// Fuzz target: keys. Decoding any bytes gives a value or a typed error; a decoded value encodes to the bytes it came
+// from; strings keep their order.
 
 import HornbeamKeys
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz target: the header of an encrypted store with its key slots. Any bytes in it, under right checksums, may be
-// refused or lead to the right data, and nothing else; no price that a slot asks for is paid.
+// Fuzz target: the header of an encrypted store with its key slots. Under right checksums, any bytes in it may be
+// refused or lead to the right data, and nothing else. A slot that asks for too much work is refused before the work
+// is done.
 
 import HornbeamCipher
 import HornbeamPages
@@ -11,15 +12,15 @@ import HornbeamTree
 /// A small encrypted store and its content, made once.
 private let pristine: FileParts = {
     do {
-        // A seed of encrypted lives.
+        // A seed whose store is encrypted.
         return try FileParts(seed: 4, isClosed: false)
     } catch {
         preconditionFailure("the pristine store can't be made: \(error)")
     }
 }()
 
-/// Triples of bytes: an offset in the slot (two bytes) and the bits to flip there, in both slots. The first byte
-/// chooses the key: the right one, another one, or a passphrase.
+/// Three bytes each are one change: an offset in the slot (two bytes) and the bits to flip there, in both slots. The
+/// first byte chooses the key: the right one, another one, or a passphrase.
 public func fuzzKeySlots(_ input: UnsafeRawBufferPointer) {
     guard let choice = input.first else { return }
     var slots = (pristine.pristine[0], pristine.pristine[1])

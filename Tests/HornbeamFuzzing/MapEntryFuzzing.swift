@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzz target: the stored data of map indexes. Any bytes read as a key, as an entry's value or as a reducer's partial
-// give a valid result or nothing; a result is written as bytes that give the same again.
+// result give a valid result or none; the bytes written for a result give that result again.
 
 import Foundation
 import Hornbeam

@@ -5,8 +5,8 @@
 import HornbeamProof
 import HornbeamTestSupport
 
-/// The first byte chooses the node and the second how it is used then; three bytes each are an offset in it and the
-/// flipped bits there.
+/// The first byte chooses the node, the second how it is used. Three bytes each are then one change: an offset in the
+/// node and the bits to flip there.
 public func fuzzNode(_ input: UnsafeRawBufferPointer) {
     guard input.count >= 2 else { return }
     var image = HostileImage()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz target: any text as a query. It is read or refused with a place; a query is printed and read as itself; and its
-// matches in a text are ranges of that text.
+// Fuzz target: any text as a query. It is read, or refused with a position; a query that is printed and read again is
+// equal; and its matches in a text are ranges of that text.
 
 import HornbeamText
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz target: rows. Any bytes read as a row of many types of columns give values or typed errors; the values are
-// written to a row that gives the same again.
+// Fuzz target: rows. Any bytes read as a row of many types of columns give values or typed errors; a row written from
+// these values gives the values again.
 
 import Hornbeam
 import HornbeamPages
@@ -10,7 +10,7 @@ private let columns: [ColumnDescription] = [
     "decimal", "[int64?]", "[string]?", "[[uint8]]", "json?", "[double]", "string?",
 ].enumerated().map { ColumnDescription(name: "c\($0.offset)", type: ColumnType($0.element) ?? .data) }
 
-/// The first byte chooses how many of the columns the reader knows of, the rest is the row.
+/// The first byte chooses the number of columns that the reader knows, the rest is the row.
 public func fuzzRows(_ input: UnsafeRawBufferPointer) {
     guard let choice = input.first else { return }
     let known = Array(columns.prefix(1 + Int(choice) % columns.count))
@@ -32,7 +32,7 @@ public func fuzzRows(_ input: UnsafeRawBufferPointer) {
     guard let bytes = try? writer.finish() else { return }
     bytes.withUnsafeBytes { again in
         let copy = try? RowReader(again, layout: layout).values()
-        // Compared by their words: a value that is not a number is not equal to itself.
+        // Compared as text, because NaN isn't equal to itself.
         precondition(copy.map { "\($0)" } == "\(values)", "a row that was read and written reads differently")
     }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz target: any text as a statement. It is run or refused with a typed error, which has a place if it is an error in
-// the text; its results are JSON that the reader of JSON accepts.
+// Fuzz target: any text as a statement. It is run, or refused with a typed error, which has a position if the text is
+// wrong; its results are JSON that a JSON reader accepts.
 
 import Foundation
 import Hornbeam
 import HornbeamPages
 import HornbeamTree
 
-/// Pieces of statements, by a byte each, so that the fuzzer's input is often a statement.
+/// Pieces of statements, one for each byte, so that the fuzzer's input is often a statement.
 private let words = [
     "SELECT", "FROM", "Item", "_", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "OFFSET", "JOIN", "UNNEST",
     "LEFT", "ON", "AS", "a", "b", "id", "name", "size", "tags", "data", "parent", "children", "(", ")", "[", "]", ",",
@@ -78,7 +78,7 @@ public func fuzzStatements(_ input: UnsafeRawBufferPointer) {
         ? String(decoding: rest, as: UTF8.self) : rest.map { words[Int($0) % words.count] }.joined(separator: " ")
     do {
         let statement = try Statement(text)
-        // Joins of joins are products, and long patterns may take any time: neither is a fault of the reader.
+        // Joins of joins multiply, and long patterns may take any time: neither is a fault of the parser.
         let upper = text.uppercased()
         let sources = ["JOIN", "UNNEST"].reduce(0) { $0 + upper.components(separatedBy: $1).count - 1 }
         guard sources <= 3, text.utf8.count <= 100 || !upper.contains("REGEXP") else { return }
@@ -104,7 +104,8 @@ public func fuzzStatements(_ input: UnsafeRawBufferPointer) {
     }
 }
 
-/// Runs a statement that changes data, and undoes it. What it leaves must be whole, also if it is refused.
+/// Runs a statement that changes data, and undoes it. The store must be sound after the statement, even if it is
+/// refused.
 private func change(by statement: Statement, _ shared: StatementStore) throws {
     let transaction = try shared.store.beginWrite()
     defer { transaction.abort() }

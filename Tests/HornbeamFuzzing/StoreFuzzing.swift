@@ -96,7 +96,7 @@ private struct StoreRun {
         }
     }
 
-    /// Makes a change given by two bytes; false at the input's end.
+    /// Makes a change given by two bytes. Returns false at the input's end.
     private mutating func change(_ transaction: Transaction, _ model: inout ModelStore) throws(StorageError) -> Bool {
         guard let kind = byte(), let number = byte() else { return false }
         let name = Self.names[Int(number >> 6)]

@@ -6,9 +6,10 @@ import HornbeamPages
 import HornbeamText
 import HornbeamTree
 
-/// The first byte chooses the tree, the second the entry. Its value becomes the rest of `input`; with bit 6 of the
-/// first byte the rest changes it, in pairs of a place and a byte. Unless bit 7 is set, pending records are given right
-/// checksums, because otherwise nothing in them would be examined.
+/// The first byte chooses the tree, the second the entry, whose value becomes the rest of `input`. If bit 6 of the
+/// first byte is set, the rest changes the value instead: each pair of bytes is a position and a new byte. Unless bit
+/// 7 is set, the checksums of pending records are corrected: otherwise these records are refused before they are
+/// read.
 public func fuzzText(_ input: UnsafeRawBufferPointer) {
     guard input.count >= 2 else { return }
     do throws(StorageError) {
@@ -17,7 +18,7 @@ public func fuzzText(_ input: UnsafeRawBufferPointer) {
         defer { transaction.abort() }
         let index = TextIndex(prefix: "t:")
         let writer = try TextIndexWriter(index, in: transaction)
-        // Enough for a list in addition to postings in entries.
+        // Enough documents for a list beside the postings in entries.
         for document in 0..<UInt64(90) {
             try writer.insert(document, text: "common word\(document % 7) rare\(document) \(document * 31 % 11)")
         }
@@ -57,10 +58,10 @@ private func leavePending(_ index: TextIndex, _ transaction: Transaction) throws
     }
 }
 
-/// The entry, a run or its positions of a list of several blocks become `input` after its first byte. That chooses the
-/// changed part (its lowest two bits), whether it is changed instead, in pairs of a place and a byte (bit 5), and by
-/// its highest bits the kind of documents: with one field, with three fields, with one and no positions, with three and
-/// pending records.
+/// Replaces an entry, a run or its positions in a list of several blocks by `input` after its first byte. The lowest
+/// two bits of that byte choose the changed part; its highest bits choose the kind of documents: with one field, with
+/// three fields, with one field and no positions, with three fields and pending records. If bit 5 is set, the value
+/// is changed instead, by pairs of a position and a byte.
 public func fuzzPostings(_ input: UnsafeRawBufferPointer) {
     guard let choice = input.first else { return }
     do throws(StorageError) {
@@ -76,7 +77,7 @@ public func fuzzPostings(_ input: UnsafeRawBufferPointer) {
             return DocumentText(fields: [[title], row % 3 == 0 ? [] : ["word3"], [text, "a"]])
         }
         let writer = try TextIndexWriter(index, in: transaction)
-        // Enough for leaders, and for fields in blocks.
+        // Enough for leaders, and for counts of fields in blocks.
         for row in 0..<UInt64(300) { try writer.insert(row * 3, text(row)) }
         try writer.flush()
         if kind == 3 {
@@ -95,7 +96,7 @@ public func fuzzPostings(_ input: UnsafeRawBufferPointer) {
     } catch {}
 }
 
-/// The input after its first byte, or the value with that as its changes.
+/// Returns the input after its first byte, or the value changed by it.
 private func changed(_ value: [UInt8], _ input: UnsafeRawBufferPointer, _ keeps: Bool) -> [UInt8] {
     guard keeps, !value.isEmpty else { return Array(input.dropFirst()) }
     var value = value
@@ -124,7 +125,7 @@ public func fuzzTokens(_ input: UnsafeRawBufferPointer) {
         precondition(!token.isEmpty && token.count <= 9 * text.utf8.count, "a token of \(token.count) bytes")
         precondition(String(validating: token, as: UTF8.self) != nil, "a token is not UTF-8")
     }
-    // A folded letter may be three, each of which begins a trigram.
+    // Case folding may make three letters of one, each of which begins a trigram.
     precondition(count <= 3 * text.unicodeScalars.count, "\(count) tokens")
 }
 

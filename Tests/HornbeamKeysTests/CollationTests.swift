@@ -91,7 +91,7 @@ struct CollationTests {
         #expect(try sorted(["aa", "A", "a"], .unicode(locale: nil)) == ["a", "A", "aa"])
     }
 
-    @Test("ASCII folds as all text does")
+    @Test("ASCII folds by the rules of all text")
     func asciiFolding() throws {
         let ascii = String(String.UnicodeScalarView((0..<128).compactMap { Unicode.Scalar($0) }))
         #expect(CaseFolding.folded(ascii) == ascii.lowercased())
@@ -110,7 +110,7 @@ struct CollationTests {
         }
     }
 
-    @Test("A collated text is a terminated component: what follows it decides among equals", .seeded, arguments: all)
+    @Test("After equal collated texts the next component decides", .seeded, arguments: all)
     func inTuples(collation: Collation) throws {
         let collator = try Collator(collation)
         var generator = SeededGenerator()
@@ -159,7 +159,7 @@ struct CollationTests {
                     "\(prefix.debugDescription) \(text.debugDescription)")
             }
         }
-        // It is a bound, not merely everything.
+        // The bound is tight: it excludes other texts.
         let bound = try key { try $0.append(prefix: "fo", collator: collator) }
         #expect(try !bytes("fa", collator).starts(with: bound))
     }
@@ -185,7 +185,7 @@ struct CollationTests {
         #expect(Collation(name: name) == nil)
     }
 
-    @Test("Each collator tells its version, and the same one each time")
+    @Test("Each collator has a version, which doesn't change")
     func versions() throws {
         for collation in CollationTests.all {
             let version = try Collator(collation).version
@@ -196,7 +196,7 @@ struct CollationTests {
         #expect(try Collator(.caseInsensitive).version.hasPrefix("fold-1 unicode-"))
     }
 
-    @Test("A locale of no language is refused", arguments: ["xx-nonsense", "", "de\0", "…"])
+    @Test("A locale without a known language is refused", arguments: ["xx-nonsense", "", "de\0", "…"])
     func unknownLocales(locale: String) {
         #expect(throws: KeyError.unknownLocale(locale)) { try Collator(.unicode(locale: locale)) }
     }

@@ -214,7 +214,7 @@ struct CompoundKeysTests {
         }
     }
 
-    @Test("The bytes of an array's first items are a prefix of the keys of just the arrays with these items", .seeded)
+    @Test("The key of an array's first items is a prefix of the keys of exactly the arrays with these items", .seeded)
     func arrayPrefixes() {
         var generator = SeededGenerator()
         let type = ComponentType.optional(.string)
@@ -231,7 +231,7 @@ struct CompoundKeysTests {
         }
     }
 
-    @Test("A writer starts over, goes back to a prefix, and inverts twice to nothing")
+    @Test("A writer starts over, goes back to a prefix, and inverts twice to the original")
     func writer() {
         var key = KeyWriter(capacity: 32)
         key.append(Int32(7))

@@ -226,7 +226,7 @@ struct DynamicKeysTests {
     @Test(
         "Bits that no writer makes are refused",
         arguments: [
-            [0x30, 0xC3, 0x40, 0, 0, 0, 0, 0, 0, 0, 2],  // 2^53 and 2: that is the next double
+            [0x30, 0xC3, 0x40, 0, 0, 0, 0, 0, 0, 0, 2],  // 2^53 and 2 more: the next double has a form of its own
             [0x30, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF],  // −0.0
             [0x11], [0x40, 0x61], [0x50, 0x10], [0x60, 0x10, 0x10, 0],
             [0x60, 0x40, 0x61, 0, 0x10, 0x40, 0x61, 0, 0x10, 0],  // one key twice
@@ -245,7 +245,7 @@ struct DynamicKeysTests {
         #expect(try bytes("A", folded) == [0x40, 0x61, 0, 0x41, 0])
     }
 
-    @Test("An array's prefix begins the keys of all arrays with these first items, and of no others")
+    @Test("The key of an array's first items is a prefix of the keys of exactly the arrays that begin with them")
     func arrayPrefixes() throws {
         let prefix = try key { try $0.append(prefix: ["foo"], collator: unicode) }
         for value: DynamicValue in [["foo"], ["foo", ["a": 1]], ["foo", "bar", 7]] {

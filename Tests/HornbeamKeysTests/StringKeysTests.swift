@@ -13,7 +13,7 @@ struct StringKeysTests {
         return Samples.texts + (0..<300).map { _ in Samples.text(&generator) }
     }
 
-    @Test("Strings sort and equal each other as Swift's do, in whichever normal form they come", .seeded)
+    @Test("Strings sort and equal each other as Swift's do, in any normal form", .seeded)
     func order() {
         expectSameOrder(of: texts(), model: HornbeamKeysTests.order) { key, text in key.append(text) }
     }
@@ -60,7 +60,7 @@ struct StringKeysTests {
         }
     }
 
-    @Test("A substring's string has the key of the same text elsewhere")
+    @Test("A string made of a substring has the key of an equal string")
     func substrings() {
         let text = "über\0 alle日本"
         let part = String(text.dropFirst(2).dropLast(1))
@@ -88,7 +88,7 @@ struct StringKeysTests {
     }
 
     @Test(
-        "Bytes that are no UTF-8 or escape nothing are refused",
+        "Invalid UTF-8 and invalid escapes are refused",
         arguments: [
             [0xFF, 0], [0xC3, 0], [0x61], [], [1, 0], [1, 3, 0], [0x61, 1, 1], [0xED, 0xA0, 0x80, 0],
         ] as [[UInt8]])
@@ -135,9 +135,9 @@ struct StringKeysTests {
 
 @Suite("Normalisation")
 struct NormalisationTests {
-    @Test("Scalars taken for inert never change and never change their neighbours")
+    @Test("Scalars that count as inert never change in normalisation, nor change their neighbours")
     func inertScalars() {
-        // The scalars that can join an earlier scalar: all that occur after the first place of some decomposition.
+        // The scalars that can join an earlier one: all that are second or later in some decomposition.
         var joining: Set<Unicode.Scalar> = []
         var all: [Unicode.Scalar] = []
         for value in 0...UInt32(0x1_FFFF) {

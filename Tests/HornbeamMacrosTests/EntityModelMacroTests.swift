@@ -269,7 +269,7 @@ struct EntityModelExpansionTests {
             #expect(!text.contains("_columns"), "\(other)")
             #expect(text.contains(#"ColumnForms.of(\Self.a).read"#), "\(other)")
         }
-        // An extension of a nested type doesn't see the names around that.
+        // An extension of a nested type doesn't see the names that are declared around that type.
         let nested = Expansion("enum Shop { enum Kind {}; @EntityModel struct Item { let id: Int; var kind: Kind } }")
             .text
         #expect(nested.contains(#"self.kind = try Hornbeam.ColumnForms.of(\Self.kind).read(row, column: 1)"#))

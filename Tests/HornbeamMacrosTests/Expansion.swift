@@ -13,7 +13,7 @@ import SwiftSyntaxMacros
 struct Expansion {
     /// The whole source after expansion.
     let text: String
-    /// Each as `line:column message`.
+    /// The diagnostics, each as `line:column message`.
     let diagnostics: [String]
 
     init(_ source: String) {

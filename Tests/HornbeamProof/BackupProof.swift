@@ -65,7 +65,7 @@ package enum BackupProof {
         target.plan = SimulatedDisk.Plan(call: 1 + Int(seed % UInt64(calls)), fault: .error(code))
         do {
             _ = try store.backup(to: target)
-            // After a failing call a second attempt succeeded, as at a header slot: then the copy is whole.
+            // A second attempt succeeded after the failing call, as for a header slot: then the copy is whole.
             let copy = try Workload.open(try SimulatedDisk(target.imageAfterKill()))
             try expect(try copy.digest() == digest, "a backup that hides an error")
         } catch let error as StorageError {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reduction of the proofs' trees, and its expected result. Each entry is a function x -> a * x + b of its key and
-// value; entries are composed in the order of their keys. No entry can be lost, changed or out of place unnoticed.
+// value; entries are composed in the order of their keys. So an entry that is lost, changed or out of place changes
+// the result.
 
 import CXXHash
 package import HornbeamPages
@@ -59,7 +60,7 @@ extension Workload {
         }
     }
 
-    /// The reduction's value; nil if the tree has none.
+    /// Returns the reduction's value, or nil if the tree has none.
     private static func reduced(_ read: Transaction, _ tree: TreeID) throws -> [UInt8]? {
         do {
             return try read.reduce(tree)
@@ -86,7 +87,7 @@ private struct Composition {
         b = bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
     }
 
-    /// Applies `next` to the result of this one.
+    /// Changes this function so that `next` is applied to its result.
     mutating func compose(with next: Composition) {
         a = a &* next.a
         b = b &* next.a &+ next.b

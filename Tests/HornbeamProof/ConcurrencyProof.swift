@@ -17,7 +17,7 @@ package final class ConcurrencyProof: Sendable {
     private let store: TreeStore
     private let writers: Int
     private let seed: UInt64
-    /// With nil, all in turn.
+    /// The durability of all commits. If it is nil, each commit has a random one.
     private let durability: Durability?
     private let stops = Atomic<Bool>(false)
     private let failure = Mutex<ProofFailure?>(nil)
@@ -46,7 +46,7 @@ package final class ConcurrencyProof: Sendable {
         try write.commit()
     }
 
-    /// Works for so long, or until each writer made `limit` commits.
+    /// Works for the given time, or until each writer has made `limit` commits.
     package func run(seconds: Double, readers: Int, limit: Int = .max) throws {
         let deadline = Date(timeIntervalSinceNow: seconds)
         var bodies: [@Sendable () throws -> Void] = []
@@ -137,7 +137,7 @@ package final class ConcurrencyProof: Sendable {
         var random = SeededGenerator(seed: seed &+ 1000 &+ UInt64(reader))
         var seen = [UInt64](repeating: 0, count: writers)
         var rounds = 0
-        // Some reads in any case: writers may have ended before this thread has begun.
+        // At least some reads: writers may have ended before this thread begins.
         while rounds < Self.leastRounds || !isOver(deadline) {
             rounds += 1
             let read = try store.beginRead()

@@ -8,12 +8,12 @@ import HornbeamPages
 import HornbeamTestSupport
 import HornbeamTree
 
-/// Crash states of workloads, one life after the other, until there were enough.
+/// Crash states of workloads, one life after the other, until enough states were verified.
 package final class CrashProof: @unchecked Sendable {
     // Sendable: all runs in the one thread that drives the workload.
 
-    /// Number of states that were opened and verified, by the cut part: 0 the workload, 1 its recovery, 2 a recovery of
-    /// that …
+    /// Number of states that were opened and verified, by the interrupted work: 0 the workload, 1 its recovery, 2 a
+    /// recovery after an interrupted recovery, and so on.
     package private(set) var states = [0, 0, 0, 0]
     package private(set) var lives = 0
     /// Lost neighbours can't always be survived; the number of times the store reported one.
@@ -66,7 +66,7 @@ package final class CrashProof: @unchecked Sendable {
         try verify(disk.imageAfterKill(), workload.committed...workload.committed, depth: 0)
     }
 
-    /// Does something to the store on `disk`, and looks at every call it makes.
+    /// Runs `body` on the store on `disk`, and verifies crash states in each call that it makes.
     private func watch<Result>(_ disk: SimulatedDisk, _ body: () throws -> Result) throws -> Result {
         disk.whenCalled = { [self] disk in look(disk) }
         defer { disk.whenCalled = nil }
@@ -75,7 +75,7 @@ package final class CrashProof: @unchecked Sendable {
         return result
     }
 
-    /// A call of the workload is under way.
+    /// Verifies crash states during a call of the workload.
     private func look(_ disk: SimulatedDisk) {
         guard failure == nil else { return }
         do {
@@ -88,18 +88,18 @@ package final class CrashProof: @unchecked Sendable {
                 try verify(disk.imageAfterKill(), max(workload.written, workload.durable)...newest, depth: 0)
             }
             if random.oneIn(8) { try loseNeighbour(disk) }
-            // Only if no commit begins a checkpoint by itself: it would wait for this one.
+            // Not if commits begin checkpoints by themselves: such a commit would wait for this checkpoint.
             if let store, options.checkpointBytes == 0, random.oneIn(3) { try workload.commitMeanwhile(store) }
         } catch {
             failure = ProofFailure("crash at call \(disk.calls), \(disk.operations.last?.rawValue ?? ""): \(error)")
         }
     }
 
-    /// Opens the file left by a crash. `allowed`: its possible states.
+    /// Opens the file left by a crash, which must have one of the `allowed` states.
     private func verify(_ image: DiskImage?, _ allowed: ClosedRange<Int>, depth: Int) throws {
         states[depth] += 1
         let disk = try SimulatedDisk(image)
-        // A recovery is cut at each of its calls, but only some recoveries are.
+        // Some recoveries are themselves interrupted, at each of their calls.
         var cuts: [DiskImage?] = []
         let isCut = depth < Self.deepest && random.oneIn([8, 20, 30][depth])
         let collected = Cuts()
@@ -132,7 +132,7 @@ package final class CrashProof: @unchecked Sendable {
         }
     }
 
-    /// The recovered store is usable: it commits, loses power, and has the same state.
+    /// Checks that the recovered store is usable: it commits, loses power, and has the same state.
     private func expectLife(_ disk: SimulatedDisk, _ store: TreeStore) throws {
         for round in 0..<3 {
             let write = try store.beginWrite()
@@ -152,8 +152,8 @@ package final class CrashProof: @unchecked Sendable {
         try Workload.expectSound(again)
     }
 
-    /// A sector next to a sector being written is destroyed: answers are right, or an error reports it. A store can't
-    /// detect whether the newest records before those being written were whole: those of one write may be missing.
+    /// Destroys a sector next to the one being written: answers must be right, or an error must report the damage. A
+    /// store can't know how many records it had: the newest records may be missing without an error.
     private func loseNeighbour(_ disk: SimulatedDisk) throws {
         let image = disk.image(after: PowerLoss(seed: random.next(), losesNeighbour: true))
         states[0] += 1
@@ -166,7 +166,7 @@ package final class CrashProof: @unchecked Sendable {
         }
     }
 
-    /// Power fails, or the process is killed, and the workload continues with the remaining file.
+    /// Lets power fail or kills the process, and continues the workload with the remaining file.
     private func crash(_ disk: SimulatedDisk) throws -> (SimulatedDisk, TreeStore) {
         let isKilled = random.oneIn(3)
         let image =

@@ -11,9 +11,9 @@ import HornbeamTree
 
 /// Faults injected into random lives.
 package final class FaultProof {
-    /// Faults that struck, by the call they struck.
+    /// Number of faults, by the failed operation.
     package private(set) var struck: [SimulatedDisk.Operation: Int] = [:]
-    /// Handles that refused writes afterwards.
+    /// Number of stores that refused writes afterwards, by the failed operation.
     package private(set) var failed: [SimulatedDisk.Operation: Int] = [:]
     package private(set) var lives = 0
     package var total: Int { struck.values.reduce(0, +) }
@@ -24,7 +24,7 @@ package final class FaultProof {
     private var options: StoreOptions
     private var disk: SimulatedDisk
     private var store: TreeStore?
-    /// The fault that may have struck since the last look.
+    /// The fault that may have occurred since the last `settle`.
     private var armed: SimulatedDisk.Plan?
 
     package static let codes = [EIO, ENOSPC, EINTR, EDQUOT, EROFS, EFBIG, EAGAIN, ENOMEM]
@@ -89,7 +89,7 @@ package final class FaultProof {
         }
     }
 
-    /// After a fault has struck it is removed, and the store must keep its promises.
+    /// Removes a fault that has occurred, and checks that the store keeps its promises.
     private func settle() throws {
         let struck = disk.struck
         guard let first = struck.first, let plan = armed else { return }
@@ -102,7 +102,7 @@ package final class FaultProof {
         )
         if try isFailed(store) {
             failed[first, default: 0] += 1
-            // After a failed write everything is known, once it is repeated or undone.
+            // A failed write leaves no doubt once it is repeated or undone.
             try expect(plan.isLasting || first == .sync, "a single failed \(first) made the store refuse writes")
             try reopen()
         } else if struck.contains(.sync) {
@@ -114,7 +114,7 @@ package final class FaultProof {
         armed = nil
     }
 
-    /// Whether the handle refuses writes; then it must make no call.
+    /// Returns whether the store refuses writes. In this state it must not call the file.
     private func isFailed(_ store: TreeStore) throws -> Bool {
         let calls = disk.calls
         do {
@@ -146,7 +146,7 @@ package final class FaultProof {
         }
     }
 
-    /// The process gives the handle up; the file is opened again, sometimes at the first attempt failing.
+    /// Abandons the store and opens the file again. Sometimes the first attempt fails.
     private func reopen() throws {
         let isLost = random.oneIn(2)
         let image = isLost ? disk.image(after: PowerLoss(seed: random.next())) : disk.imageAfterKill()
@@ -173,7 +173,7 @@ package final class FaultProof {
         try Workload.expectSound(store)
     }
 
-    /// Closing may fail; all commits are there.
+    /// Closes the store, which may fail; all commits must be in the file.
     private func end() throws {
         guard let store else { return }
         if random.oneIn(2), armed == nil { arm() }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pristine store file, an older version of it, and the places of its parts, found by the file format's own marks:
-// with them damage hits something, and a forger can make checksums right again.
+// A pristine store file, an older version of it, and the positions of its parts, found by the file format's own
+// marks. With them, damage hits used bytes, and a forger can correct checksums.
 
 import CXXHash
 import HornbeamPages
@@ -37,7 +37,7 @@ package struct FileParts: Sendable {
     /// The newest journal records, oldest first.
     package let records: [Record]
 
-    /// `isClosed`: with an empty journal. Otherwise with some commits that only the journal has.
+    /// If `isClosed`, the journal is empty. Otherwise the journal has commits that are nowhere else.
     package init(seed: UInt64, isClosed: Bool) throws {
         let disk = try SimulatedDisk()
         var options = StoreOptions()
@@ -53,7 +53,7 @@ package struct FileParts: Sendable {
         try workload.finish()
         try store.checkpoint()
         for _ in 0..<4 { try workload.putDurably(store) }
-        // Only the newest record can't be distinguished from one that a crash cut off.
+        // If the newest record is damaged, it can't be distinguished from one that a crash cut off.
         var digests = [workload.digests[workload.committed], workload.digests[workload.committed - 1]]
         if isClosed {
             try store.close()

@@ -144,7 +144,7 @@ extension FileParts {
     ) {
         var bytes = image.read(page)
         mutate(&bytes, &random)
-        // Another place for the same page, too: its checksum is right there.
+        // Sometimes the page is put in another page's place, with the right checksum for that place.
         let target = random.oneIn(10) ? pages[random.below(pages.count)].number : page.number
         bytes.set(Self.checksum(bytes[8...], seed: target), at: 0)
         image.write(bytes, at: target)
@@ -169,7 +169,7 @@ extension FileParts {
         }
     }
 
-    /// Changes one record, and makes it and later ones right again.
+    /// Changes one record, and corrects it and later ones.
     private func forgeJournal(_ image: inout DiskImage, _ places: Range<Int>, _ random: inout SeededGenerator) {
         guard !records.isEmpty else { return }
         let chosen = random.below(records.count)
@@ -196,7 +196,7 @@ extension FileParts {
 // MARK: - Seals
 
 extension FileParts {
-    /// Makes a record's checksum right; returns it.
+    /// Corrects a record's checksum and returns it.
     static func seal(record bytes: inout [UInt8]) -> UInt64 {
         let size = Int(truncatingIfNeeded: min(bytes.number(at: 8, as: UInt64.self), UInt64(bytes.count - 64)))
         bytes.set(UInt64(0), at: journalChecksum)
@@ -211,19 +211,19 @@ extension FileParts {
 }
 
 extension DiskImage {
-    /// Makes a page's checksum right.
+    /// Corrects a page's checksum.
     package mutating func seal(_ page: FileParts.Page) {
         var bytes = read(page)
         bytes.set(FileParts.checksum(bytes[8...], seed: page.number), at: 0)
         write(bytes, at: page.number)
     }
 
-    /// Makes a header slot's checksum right.
+    /// Corrects a header slot's checksum.
     package mutating func sealHeader(_ slot: UInt64) {
         change(slot) { $0.set(FileParts.checksum($0[16...], seed: 0), at: 8) }
     }
 
-    /// Makes the records' checksums right, and each one's data about the one before it.
+    /// Corrects the records' checksums, and in each record the checksum of the one before it.
     package mutating func sealJournal(_ records: [FileParts.Record]) {
         var previous: UInt64?
         for record in records {

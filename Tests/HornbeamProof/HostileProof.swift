@@ -20,7 +20,7 @@ package struct HostileProof {
         random = SeededGenerator(seed: seed)
     }
 
-    /// Damages and forges until there were `wanted` files. `isNext` is called before each, so that a trap can be
+    /// Damages and forges files until there are `wanted` ones. Calls `isNext` before each one, so that a trap can be
     /// traced.
     package mutating func run(mutations wanted: Int, isNext: (Int) -> Void = { _ in }) throws {
         while mutations < wanted {
@@ -79,7 +79,7 @@ package struct HostileProof {
         }
     }
 
-    /// Readable entries can be changed, and read again.
+    /// Checks that readable entries can be changed and read again.
     private func expectLife(_ disk: SimulatedDisk, _ store: TreeStore) throws {
         let write = try store.beginWrite()
         if let tree = try write.tree("short", create: true) { try write.put(tree, [3, 1], [1, 2, 3]) }
@@ -124,7 +124,7 @@ package struct HostileProof {
 
     private static func walk(_ read: Transaction, _ tree: TreeID, _ random: inout SeededGenerator) throws {
         var cursor = try read.cursor(tree)
-        // A tree of a file this small has few entries: many more would be a loop.
+        // A tree of such a small file has few entries: more entries than this mean a loop.
         var left = 20_000
         var digest = Digest()
         var isOn = try cursor.first()

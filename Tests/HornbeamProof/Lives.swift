@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared parts of the proofs of random lives: one life after the other, the checks of a store after each, and which
-// commit's state it is in.
+// Shared parts of the proofs of random lives: running one life after the other, checking a store, and finding the
+// commit whose state it is in.
 
 import HornbeamTree
 
 extension Workload {
-    /// Runs one life after the other, the first of them with number `former` + 1, until there are enough. A failure
-    /// says how to reproduce it: seed, life, and the text of `place`.
+    /// Runs lives while `isWanted`, beginning with number `former` + 1. A failure says how to reproduce it: seed,
+    /// life, and the text of `place`.
     static func lives(
         of seed: UInt64, after former: Int, while isWanted: () -> Bool, place: () -> String, live: (Int) throws -> Void
     ) throws {
@@ -21,10 +21,10 @@ extension Workload {
         }
     }
 
-    /// The place in the life.
+    /// The current step, for messages.
     var place: String { "step \(steps) (\(lastStep))" }
 
-    /// The store's own check finds nothing, and reduced values agree with the entries.
+    /// Checks that the store's own check finds nothing, and that reduced values agree with the entries.
     static func expectSound(_ store: TreeStore, _ what: String = "check") throws {
         var problems: [String] = []
         let isSound = try store.check { problems.append($0) }
@@ -32,7 +32,7 @@ extension Workload {
         try expectReduced(store)
     }
 
-    /// The number of the commit whose state the store is in, which must be in `allowed`.
+    /// Returns the number of the commit whose state the store is in, which must be in `allowed`.
     func state(of store: TreeStore, in allowed: ClosedRange<Int>, _ when: String = "") throws -> Int {
         let digest = try store.digest()
         if let index = allowed.first(where: { digests[$0] == digest }) { return index }

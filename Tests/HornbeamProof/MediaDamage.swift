@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damage by failing media, controllers and copies. No checksum is made right: such a file must give right answers or a
-// typed error.
+// Damage by failing media, controllers and copies. Checksums aren't corrected: such a file must give right answers or
+// a typed error.
 
 import HornbeamPages
 package import HornbeamTestSupport
@@ -13,7 +13,7 @@ package enum MediaDamage: String, CaseIterable, Sendable {
 }
 
 extension FileParts {
-    /// A damaged copy; which part is hit is up to `random`.
+    /// Returns a damaged copy; `random` chooses the damaged part.
     package func damaged(by damage: MediaDamage, _ random: inout SeededGenerator) -> DiskImage {
         var image = pristine
         let sector = random.oneIn(5) ? used[random.below(used.count)] : needed[random.below(needed.count)]
@@ -60,7 +60,7 @@ extension FileParts {
         switch damage {
         case .truncation: image.resize(UInt64(random.below(Int(image.sectors))))
         case .truncationWithin:
-            // A file of no whole number of sectors: the rest of the last one reads as zeros.
+            // The file's size isn't a multiple of a sector: the rest of the last sector reads as zeros.
             let end = place + random.below(4096)
             image = DiskImage(Array(bytes[..<end]) + [UInt8](repeating: 0, count: (4096 - end % 4096) % 4096))
         case .appendedGarbage:

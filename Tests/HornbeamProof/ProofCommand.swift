@@ -8,7 +8,7 @@ import HornbeamTestSupport
 import HornbeamTree
 
 package enum ProofCommand {
-    /// Runs one proof; the exit status.
+    /// Runs one proof and returns the exit status.
     package static func run(_ arguments: [String]) -> Int32 {
         if arguments.count == 3, arguments[0] == "soak-child" { return child(arguments[1], arguments[2]) }
         guard arguments.count >= 2, let amount = Int(arguments[1]), amount > 0 else { return usage() }
@@ -31,7 +31,7 @@ package enum ProofCommand {
         }
     }
 
-    /// Prints a line that is visible at once, in a pipe too.
+    /// Prints a line and flushes it, so that it is visible at once in a pipe too.
     private static func say(_ line: String) {
         print(line)
         fflush(nil)
@@ -84,7 +84,7 @@ package enum ProofCommand {
         )
     }
 
-    /// Threads on a file, in memory and on a simulated disk, mapped and not.
+    /// Runs threads on a file, in memory and on a simulated disk, with a mapping and without.
     private static func threads(rounds: Int, _ seed: UInt64) throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -118,7 +118,7 @@ package enum ProofCommand {
         say("seed \(seed): \(soak.kills) kills in \(minutes) minutes, \(soak.commits) numbers found again, none lost")
     }
 
-    /// Ends by a kill, or prints why it ended.
+    /// Runs until it is killed, or prints the reason of its end.
     private static func child(_ path: String, _ seed: String) -> Int32 {
         do {
             try Soak.child(path: path, seed: UInt64(seed) ?? 1)
@@ -131,7 +131,7 @@ package enum ProofCommand {
     private static func hostile(_ mutations: Int, _ seed: UInt64) throws {
         var proof = HostileProof(seed: seed)
         try proof.run(mutations: mutations) { number in
-            // A hang ends the process by this signal.
+            // This signal ends the process if it hangs.
             alarm(60)
             if number % 10_000 == 0, number > 0 { say("seed \(seed): \(number) of \(mutations) mutations") }
         }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that read beside a writing one. Before and in the middle of each of the writer's calls the others look at
-// the file, and the writer commits while a reader chooses a state. A new snapshot must be whole, and of a state that no
-// power failure can undo, at least the newest one acknowledged as durable. A held snapshot must stay the same, through
-// its writer's death, the recovery by a reader or the next writer, and that writer's life.
+// Processes that read beside one that writes. Before and during each call of the writer the readers look at the file,
+// and the writer commits while a reader chooses a state. A new snapshot must be whole, and of a state that no power
+// failure can undo: the newest commit acknowledged as durable, or a later one. A held snapshot must not change,
+// through its writer's death, the recovery by a reader or the next writer, and that writer's life.
 
 import HornbeamPages
 import HornbeamTestSupport
 import HornbeamTree
 
-/// Lives of a writer and its readers until there were enough looks.
+/// Lives of a writer and its readers, until enough snapshots were compared.
 package final class ReaderProof: @unchecked Sendable {
     // Sendable: all runs in the one thread that drives the workload.
 
-    /// New snapshots that were compared, and held ones that were compared again.
+    /// Number of snapshots that were compared, new and held ones.
     package private(set) var snapshots = 0
     package private(set) var heldAgain = 0
-    /// Writers that died with snapshots of their states held.
+    /// Number of writers that died while snapshots of their states were held.
     package private(set) var deaths = 0
     package private(set) var lives = 0
 
@@ -48,14 +48,14 @@ package final class ReaderProof: @unchecked Sendable {
     private var writer: SimulatedProcess?
     private var store: TreeStore?
     private var readers: [Reader] = []
-    /// While a writer opens the file readers wait for it; in a single thread they would wait for ever.
+    /// True while a writer opens the file: readers wait for it then, and in a single thread they would wait for ever.
     private var isOpening = false
     private var isLooking = false
     private var isWriting = false
     private var isWriterIdle = false
-    /// Calls until the writer dies.
+    /// Number of calls until the writer dies.
     private var callsLeft: Int?
-    /// The commits acknowledged as durable by a killed writer until then.
+    /// Number of commits that a killed writer had acknowledged as durable.
     private var durableAtDeath: Int?
     private var failure: (any Error)?
     private static let stepsOfALife = 40
@@ -117,7 +117,7 @@ package final class ReaderProof: @unchecked Sendable {
         try succeed()
     }
 
-    /// All snapshots end; the file is sound, and nothing in it is kept for former readers.
+    /// Ends all snapshots; the file must be sound and keep nothing for former readers.
     private func end() throws {
         for reader in readers { reader.letGo() }
         readers.removeAll()
@@ -145,7 +145,7 @@ package final class ReaderProof: @unchecked Sendable {
         disk.whenCalled = nil
     }
 
-    /// The writer is about to call the file, or in the middle of a call.
+    /// Lets readers look before or during a call of the writer.
     private func call(isBefore: Bool) {
         guard failure == nil, !isLooking else { return }
         do { try look(chance: 12) } catch {
@@ -158,7 +158,7 @@ package final class ReaderProof: @unchecked Sendable {
         }
     }
 
-    /// A reader chooses its state and pins it: the writer continues just then.
+    /// Lets the writer continue just when a reader chooses its state and pins it.
     private func writeMeanwhile() {
         guard failure == nil, isWriterIdle, !isWriting, random.oneIn(3), let store else { return }
         isWriting = true
@@ -204,7 +204,7 @@ package final class ReaderProof: @unchecked Sendable {
         }
     }
 
-    /// Every image after a power failure has the state that a reader saw.
+    /// Checks that a power failure now can't undo the state that a reader saw.
     private func expectDurable(_ index: Int) throws {
         let image = disk.image(after: PowerLoss(seed: random.next(), hasGarbage: true))
         let recovered = try Workload.open(try SimulatedDisk(image), options)
@@ -214,21 +214,21 @@ package final class ReaderProof: @unchecked Sendable {
 
     // MARK: Deaths
 
-    /// The writer's results from here on are ignored.
+    /// Kills the writer. Its later results are ignored.
     private func kill() {
         durableAtDeath = workload.durable
         writer?.kill()
     }
 
-    /// The writer is dead. A reader that looks now recovers the file, or the next writer does.
+    /// Replaces the dead writer. A reader that looks now recovers the file, or the next writer does.
     private func succeed() throws {
         store = nil
         writer = nil
         workload.letGo()
         if readers.contains(where: { !$0.held.isEmpty }) { deaths += 1 }
-        // Readers that die with it leave the others' snapshots.
+        // Readers that die with the writer; the others keep their snapshots.
         if random.oneIn(6) { readers.removeAll { _ in random.oneIn(2) } }
-        // Without snapshots to be kept recovery reuses places whose pages readers may remember.
+        // If no snapshots are held, recovery reuses sectors whose pages readers may have cached.
         if random.oneIn(2) { for reader in readers { reader.letGo() } }
         if let first = readers.first, random.oneIn(2) {
             isOpening = true
@@ -258,7 +258,7 @@ package final class ReaderProof: @unchecked Sendable {
 
     private func newReader() throws -> Reader { try Reader(disk, shared, options) }
 
-    /// Ends a reader's process, even with snapshots.
+    /// Ends a reader's process, even if it holds snapshots.
     private func replaceReader() throws {
         let old = readers.remove(at: random.below(readers.count))
         old.process.kill()

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Salvage of files left by a crash. If there is no other damage, it gives the same as recovery, and reports the file as
-// whole. With other damage it gives no invented entry, and reports the file as whole only if it is.
+// Salvage of files left by a crash. Without other damage, it gives the recovered content and reports the file as
+// whole. With other damage, it invents no entry, and reports the file as whole only if it is.
 
 import HornbeamPages
 import HornbeamTestSupport
 import HornbeamTree
 
 enum SalvageProof {
-    /// `digest`: of the state that recovery finds.
+    /// Salvages an image. `digest` is that of the state that recovery finds.
     static func run(_ image: DiskImage, digest: UInt64) throws {
         let (report, store) = try salvage(image)
         try expect(isWhole(report), "salvage misses something of a file that is whole: \(report.losses)")
         try expect(try store.digest() == digest, "salvage of a crash image differs from its recovery")
     }
 
-    /// Salvages with one sector of the image destroyed. `states`: all former states of the store.
+    /// Salvages an image with one destroyed sector. `states` are all former states of the store.
     static func runDamaged(_ image: DiskImage, states: [ModelStore], seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var image = image
@@ -38,7 +38,7 @@ enum SalvageProof {
         }
     }
 
-    /// Except for reductions that only the workload knows.
+    /// Returns whether the report is of a whole file, apart from reductions, which only the workload knows.
     private static func isWhole(_ report: SalvageReport) -> Bool {
         var report = report
         for index in report.trees.indices { report.trees[index].lostReduction = nil }

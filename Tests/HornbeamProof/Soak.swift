@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything at once, for as long as wanted: a child process with writers, readers and checkpoints on threads is killed
-// at a random moment, again and again. After each kill the file is opened and verified: all commits that the child
-// reported are there, every state adds up, `check` finds nothing. Then the next child continues with the same file.
+// Everything at once, for any length of time: a child process with writers, readers and checkpoints on threads is
+// killed at a random moment, again and again. After each kill the file is opened and verified: all commits that the
+// child reported are there, the sum of each state is right, `check` finds nothing. Then the next child continues with
+// that file.
 
 import Foundation
 import HornbeamPages
@@ -16,10 +17,10 @@ package struct Soak {
     package private(set) var kills = 0
     package private(set) var commits: UInt64 = 0
     private static let writers = 4
-    /// A file this large is begun anew.
+    /// When the file has reached this size, a new one is begun.
     private static let largestFile = 512 << 20
 
-    /// `program` is this executable, whose `soak-child PATH SEED` is `child` below.
+    /// `program` is this executable; it is started with `soak-child PATH SEED`, which calls `child`.
     package init(program: String, seed: UInt64) throws {
         self.program = program
         self.seed = seed
@@ -62,7 +63,8 @@ package struct Soak {
         try verify(acknowledged: Self.acknowledgements(said))
     }
 
-    /// The newest number that the child reported for each writer. Its last line may be cut.
+    /// Returns the newest number that the child reported for each writer. The last line of its output may be
+    /// incomplete.
     private static func acknowledgements(_ said: Data) -> [UInt64] {
         var newest = [UInt64](repeating: 0, count: writers)
         let text = String(decoding: said, as: UTF8.self)
@@ -95,7 +97,7 @@ package struct Soak {
         if random.oneIn(2) { try store.close() }
     }
 
-    /// The process that is killed.
+    /// Runs the process that is killed.
     package static func child(path: String, seed: UInt64) throws {
         var options = StoreOptions()
         options.pageSize = 4096

@@ -34,7 +34,7 @@ package final class ThreadCrashProof: Sendable {
                 acknowledged: [UInt64](repeating: 0, count: Self.writers), random: SeededGenerator(seed: seed)))
     }
 
-    /// Writes, then opens all images; how many there were.
+    /// Writes, then opens all images. Returns their number.
     package func run(commitsOfAWriter: Int) throws -> Int {
         var options = StoreOptions()
         options.pageSize = 4096
@@ -61,7 +61,8 @@ package final class ThreadCrashProof: Sendable {
     private func note(_ writer: Int, _ number: UInt64) { state.withLock { $0.acknowledged[writer] = number } }
 
     private func look(_ disk: SimulatedDisk) {
-        // First the acknowledged commits, then the image: those acknowledged in between are in the image too.
+        // The acknowledged commits are read before the image is made: commits acknowledged in between are in the
+        // image too.
         let chosen = state.withLock { state -> (loss: PowerLoss, acknowledged: [UInt64])? in
             guard state.moments.count < wanted, state.random.oneIn(2) else { return nil }
             return (PowerLoss(seed: state.random.next(), hasGarbage: true), state.acknowledged)

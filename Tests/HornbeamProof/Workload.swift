@@ -14,26 +14,28 @@ package import HornbeamTree
 package final class Workload: @unchecked Sendable {
     // Sendable: the thread that runs the steps is the one whose calls to the disk are observed.
 
-    /// Digest of the store after commit 0, 1, 2 …, the one under way included.
+    /// Digests of the store after commit 0, 1, 2 …, including the commit in progress.
     package private(set) var digests: [UInt64]
-    /// The same states in full.
+    /// The content after each of these commits.
     private(set) var models: [ModelStore]
-    /// Number of commits that must survive a power failure, and of those that must survive the end of the process.
+    /// Number of commits that must survive a power failure; `written` is that of commits that must survive the
+    /// process's end.
     package private(set) var durable = 0
-    /// The newest that was durable before the journal's newest write-through: its records may share a sector.
+    /// The value of `durable` before the journal's newest write-through, whose records may share a sector with
+    /// earlier ones.
     package private(set) var durableBefore = 0
     package private(set) var written = 0
     package private(set) var steps = 0
     /// The last step, for messages.
     package private(set) var lastStep = "opening"
     package private(set) var model = ModelStore()
-    /// The model if the commit under way succeeds.
+    /// The model if the commit in progress succeeds.
     private var coming = ModelStore()
     /// Whether the leaves of one tree are compressed.
     private let compresses: Bool
     private let reducesDeep: Bool
     private var random: SeededGenerator
-    /// The number of the newest key that was appended; never used twice.
+    /// The number of the next key to append; a number is never used twice.
     private var appended: UInt32 = 0
     private var held: [(read: Transaction, digest: UInt64)] = []
 
@@ -48,8 +50,8 @@ package final class Workload: @unchecked Sendable {
         models = [model]
     }
 
-    /// The options of a store with this life: small pages, often early checkpoints, sometimes without a mapping,
-    /// with hardly any memory, or encrypted.
+    /// The options of a store with this life: small pages, often early checkpoints; sometimes no mapping, hardly any
+    /// memory, or encryption.
     package static func options(seed: UInt64) -> StoreOptions {
         var options = StoreOptions()
         options.pageSize = 4096
@@ -62,7 +64,7 @@ package final class Workload: @unchecked Sendable {
 
     /// The key of encrypted lives.
     package static let key: any StoreEncryption = StoreKey(key: [UInt8](0..<32))
-    /// Whether all lives are encrypted, as the environment says, and not only every fourth.
+    /// Whether all lives are encrypted, because an environment variable says so, and not only every fourth.
     package static let isEncrypted = getenv("HORNBEAM_PROOF_ENCRYPTED") != nil
 
     package var committed: Int { digests.count - 1 }
@@ -73,12 +75,12 @@ package final class Workload: @unchecked Sendable {
     /// Forgets the snapshots of an abandoned store.
     package func letGo() { held.removeAll() }
 
-    /// Continues the life after a crash in a store that was found in state `index`.
+    /// Continues the life after a crash, in a store that was found in state `index`.
     package func resume(at index: Int, _ store: TreeStore) throws {
         held.removeAll()
         digests.removeLast(digests.count - 1 - index)
         models.removeLast(models.count - 1 - index)
-        // The model of an earlier state is read back: the state was just found equal to the expected one.
+        // The model is read back from the store, which was just found equal to the expected state.
         model = try Self.model(of: store)
         try expect(model.digest == digests[index], "a digest of the model differs from that of the store")
         durable = index
@@ -92,7 +94,7 @@ package final class Workload: @unchecked Sendable {
         held.removeAll()
     }
 
-    /// Makes a step. Rethrows the store's errors; then nothing of the step counts unless the outcome is unknown.
+    /// Makes a step. Rethrows the store's errors; a step that threw has no effect, unless its outcome is unknown.
     package func step(_ store: TreeStore) throws {
         steps += 1
         switch random.below(48) {
@@ -134,7 +136,7 @@ package final class Workload: @unchecked Sendable {
 
     // MARK: Checkpoints
 
-    /// Whether a checkpoint is writing that doesn't keep others from committing.
+    /// Whether a checkpoint is in progress during which others can commit.
     package private(set) var isCheckpointing = false
 
     private func checkpoint(_ store: TreeStore) throws {
@@ -148,8 +150,8 @@ package final class Workload: @unchecked Sendable {
         written = max(written, included)
     }
 
-    /// Commits in the middle of a checkpoint's call, as another thread would. Not if that commit would have to wait for
-    /// the checkpoint, which continues only after it.
+    /// Commits in the middle of a checkpoint's call, as another thread would, unless the commit would have to wait
+    /// for the checkpoint: then neither could continue.
     package func commitMeanwhile(_ store: TreeStore) throws {
         let statistics = store.statistics
         guard isCheckpointing, statistics.journalBytes < 128 << 10, try isNobodysTurn(store) else { return }
@@ -159,7 +161,7 @@ package final class Workload: @unchecked Sendable {
         lastStep = "checkpoint"
     }
 
-    /// A checkpoint begins in the writer's turn, also with writes: of pages that were kept in memory.
+    /// Returns whether the writer's turn is free. A checkpoint begins in the writer's turn and may write pages then.
     private func isNobodysTurn(_ store: TreeStore) throws -> Bool {
         do throws(StorageError) {
             try store.beginWrite().abort()
@@ -177,7 +179,7 @@ package final class Workload: @unchecked Sendable {
 
     // MARK: Compaction
 
-    /// Others commit between its steps; now and then it is stopped.
+    /// Compacts the store in steps, between which others commit. Sometimes the compaction is stopped.
     private func compact(_ store: TreeStore) throws {
         lastStep = "compact"
         var failure: (any Error)?
@@ -216,7 +218,7 @@ package final class Workload: @unchecked Sendable {
         if try body(transaction) { try commit(transaction, store) }
     }
 
-    /// Savepoints in savepoints, gone back to or released; pages spill where memory is short.
+    /// Nests savepoints, which are rolled back or released; pages spill if memory is short.
     private func nest(_ store: TreeStore) throws {
         try write(store, "savepoints") { transaction in
             var stack: [(savepoint: Savepoint, state: ModelStore)] = []
@@ -310,7 +312,7 @@ package final class Workload: @unchecked Sendable {
     }
 
     private func commit(_ transaction: Transaction, _ store: TreeStore) throws {
-        // Makes every state differ from all others.
+        // Each state differs from all others by this number.
         let number = withUnsafeBytes(of: UInt64(committed + 1).littleEndian) { Array($0) }
         guard let counter = try transaction.tree(Self.counterTree, create: true) else { return }
         try transaction.put(counter, [1], number)
@@ -321,7 +323,8 @@ package final class Workload: @unchecked Sendable {
         do throws(StorageError) {
             try transaction.commit()
         } catch {
-            // The outcome of `.failed` is open until the store was opened again; any other error leaves no trace.
+            // The outcome of `.failed` is unknown until the store is opened again; any other error means that nothing
+            // was changed.
             if case .failed = error {
             } else {
                 digests.removeLast()

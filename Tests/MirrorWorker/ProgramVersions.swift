@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A type as two versions of the program have it. Each migrates what the other one has left.
+// One type in two versions of the program. Each version migrates the tables that the other one has left.
 
 import Foundation
 import Hornbeam

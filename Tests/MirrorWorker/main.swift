@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with a store and its mirror, which does as its standard input says, one command a line, and answers each
-// with a line: "ok …" or "error …". It is started, spoken to, and killed.
+// A program with a store and its mirror. It executes the commands on its standard input, one a line, and answers each
+// with a line: "ok …" or "error …". Tests start it, send it commands, and kill it.
 //
 // `mirror-worker lives COUNT SEED` runs the lives of `MirrorProof` instead.
 
@@ -68,12 +68,12 @@ struct MirrorWorker {
         running = Task { try await mirror.run() }
     }
 
-    /// A transfer, or accounts that come, go and change hands. Some are rolled back in the end.
+    /// Makes a transfer, or adds, removes and hands over accounts. Sometimes it is rolled back.
     private mutating func step() async throws {
         struct Rollback: Error {}
         var random = random
         defer { self.random = random }
-        // The closure runs elsewhere: it gets numbers of its own.
+        // The closure runs in another task and gets its own copies.
         let (seed, isLate) = (random.next(), isLate)
         do {
             try await database?.write { context in
@@ -97,7 +97,7 @@ struct MirrorWorker {
         let amount = Int.random(in: 1...100, using: &random)
         switch Int.random(in: 0..<6, using: &random) {
         case 0:
-            // Both go, with what they had between them.
+            // Both accounts are deleted; their amounts go to another one.
             let sum = try [first, second].reduce(0) { try $0 + (Account.query($1).resolve(in: context)?.amount ?? 0) }
             for id in [first, second] { try Account.delete(id: id, from: &context) }
             let heir = try Account.query(99).resolve(in: context)?.amount ?? 0
@@ -114,7 +114,7 @@ struct MirrorWorker {
         }
     }
 
-    /// Waits until the server has all. Returns the number of transactions by then.
+    /// Waits until the server has all transactions. Returns their number.
     private func reach() async throws -> String {
         guard let database, let mirror else { throw Problem(description: "nothing is open") }
         let count = try await database.read { try Counter.query(1).resolve(in: $0)?.count ?? 0 }
@@ -129,7 +129,7 @@ struct MirrorWorker {
     }
 }
 
-/// Answers commands until the input ends. Writes each answer at once: `print` would gather them in a pipe.
+/// Answers commands until the input ends. Each answer is written at once, because `print` buffers output to a pipe.
 func serve() async {
     var worker = MirrorWorker()
     while let line = readLine() {

@@ -8,7 +8,7 @@ import Testing
 @Suite("A backup")
 struct BackupProofTests {
     @Test(
-        "of a store that holds more than its file has bytes is whole or has no name, wherever it is cut",
+        "of a store with more content than its file's size is whole or has no name, wherever it is cut",
         arguments: SeededGenerator.seeds(1))
     func compressed(seed: UInt64) throws {
         try BackupProof.ofCompressedStore(seed: seed)

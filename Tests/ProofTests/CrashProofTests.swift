@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's promise in a crash, at every call of random lives. `make crash` runs the same a million times over.
+// The engine's promise in a crash, at every call of random lives. `make crash` runs this a million times.
 
 import HornbeamProof
 import HornbeamTestSupport

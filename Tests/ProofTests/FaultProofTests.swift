@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that fail, in random lives. `make faults` runs the same at length.
+// Calls that fail, in random lives. `make faults` runs this at length.
 
 import HornbeamProof
 import HornbeamTestSupport

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files damaged by a medium or forged. `make hostile` runs the same for as many files as wanted.
+// Files damaged by a medium or forged. `make hostile` runs this for any number of files.
 
 import HornbeamProof
 import HornbeamTestSupport

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that read beside one that writes and dies. `make readers` runs the same at length.
+// Processes that read beside one that writes and dies. `make readers` runs this at length.
 
 import HornbeamProof
 import HornbeamTestSupport

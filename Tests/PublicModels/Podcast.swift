@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entities in a module of their own, like an app's model in a package. Everything that other modules use is public.
+// Entities in a module of their own, like an app's model in a package. All that other modules use is public.
 
 import Foundation
 import Hornbeam

@@ -13,9 +13,9 @@ struct Sheet {
     var number: Int
 }
 
-/// Commands: "index PATH" opens it and reports the state of the index, and for a build the number of sheets it need not
-/// read any more; "build PHASE N" begins or continues the build, and writes until N thousandths of a phase are done;
-/// "built" waits for the end; "verify" compares all with all.
+/// Commands: "index PATH" opens the database and reports the state of the index, and, for an unfinished build, the
+/// number of sheets already read; "build PHASE N" begins or continues the build, and writes until N thousandths of a
+/// phase are done; "built" waits for the end; "verify" compares the index with the sheets.
 final class IndexBuilding: Sendable {
     private static let count = 8_000
 
@@ -33,10 +33,10 @@ final class IndexBuilding: Sendable {
         }
     }
 
-    /// Its rows take more than a build sorts at once.
+    /// An index with more rows than a build sorts at once.
     private var index: MapIndex<Sheet, String, CountReducer<String>> {
         MapIndex("byNumber", version: "1") { (sheet: Sheet, emit: inout MapEmitter<String>) in
-            // So that it can be killed on its way.
+            // Slow, so that the process can be killed during the build.
             usleep(100)
             emit(key: .int(sheet.number), value: String(repeating: "a", count: 8_000))
         }
@@ -55,13 +55,13 @@ final class IndexBuilding: Sendable {
         }
     }
 
-    /// How many writes were done meanwhile.
+    /// Writes until the build has come this far. Returns the number of writes.
     func build(until phase: String, _ thousandths: Int) throws -> String {
         let build = try database.register(inBackground: index)
         self.build.withLock { $0 = build }
         var writes = 0
         while case .building(let progress) = build.state {
-            // Before the build has begun the total is unknown.
+            // The total is unknown until the build has begun.
             let hasBegun = progress.total > 0 || thousandths == 0
             if hasBegun, progress.phase.rawValue == phase, progress.done * 1_000 >= thousandths * progress.total {
                 break
@@ -82,7 +82,7 @@ final class IndexBuilding: Sendable {
 
     func finish() throws { try build.withLock({ $0 })?.wait() }
 
-    /// The first problem; nothing if there is none.
+    /// Returns the first problem, or an empty text.
     func problem() throws -> String {
         var problems: [String] = []
         _ = try database.check { problems.append($0) }

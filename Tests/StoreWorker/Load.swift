@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A load much larger than its memory limit, and the anonymous memory of the process meanwhile. In a process of its own,
-// where nothing else takes memory.
+// A load much larger than its memory limit, and the anonymous memory of the process meanwhile. It runs in a process
+// of its own, where nothing else takes memory.
 
 import Foundation
 import HornbeamPages
 import HornbeamTree
 
-/// Puts, scans and gets, with a look at the process's memory every so often.
+/// Puts, scans and gets, and measures the process's memory at intervals.
 final class MemoryLoad {
     private let store: TreeStore
     private let isCompressed: Bool
@@ -23,7 +23,7 @@ final class MemoryLoad {
         self.count = count
     }
 
-    /// The most KiB of anonymous memory in each phase, beyond those before the store was opened.
+    /// Returns the peak of anonymous memory in each phase, in KiB above that before the store was opened.
     func run() throws -> [Int] {
         let phases = [try most(of: put), try most(of: scan), try most(of: get)]
         try store.close()
@@ -37,7 +37,7 @@ final class MemoryLoad {
         return most - before
     }
 
-    /// All in one transaction: ascending keys, but in a plain tree every other one far away.
+    /// Puts all entries in one transaction: in ascending order, but in a plain tree every other key is far away.
     private func put() throws {
         let transaction = try store.beginWrite()
         let options = TreeOptions(isCompressed: isCompressed)
@@ -85,7 +85,7 @@ final class MemoryLoad {
         return withUnsafeBytes(of: place.bigEndian) { Array($0) } + [UInt8(number & 1)]
     }
 
-    /// 1,000 bytes that LZ4 makes smaller.
+    /// Returns 1,000 bytes that LZ4 can compress.
     private func value(_ number: Int) -> [UInt8] {
         let word = withUnsafeBytes(of: UInt64(number) &* 0x2545_F491_4F6C_DD1D) { Array($0) }
         var value: [UInt8] = []
@@ -96,7 +96,7 @@ final class MemoryLoad {
 
     private func look() { most = max(most, Self.anonymousKiB()) }
 
-    /// Memory of the process that no file backs.
+    /// Memory of the process that isn't backed by a file.
     private static func anonymousKiB() -> Int {
         guard let text = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
             let line = text.split(separator: "\n").first(where: { $0.hasPrefix("RssAnon") })

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that uses a store as its standard input commands, one command a line, and answers each with a line: "ok …"
-// or "error …". Tests start it, talk to it, and kill it. A tree "accounts" holds numbered accounts whose sum never
-// changes.
+// A process that uses a store by the commands on its standard input, one a line, and answers each with a line: "ok …"
+// or "error …". Tests start it, send it commands, and kill it. A tree "accounts" holds numbered accounts whose sum
+// never changes.
 
 import Foundation
 import Glibc
@@ -99,7 +99,7 @@ struct Worker {
 
     private static func key(_ account: Int) -> [UInt8] { Array(String(account + 1000).utf8) }
 
-    /// Big enough that the tree has many pages, and each transfer frees and takes some.
+    /// A value large enough that the tree has many pages, and each transfer frees and takes some.
     private static func value(_ amount: Int64) -> [UInt8] {
         withUnsafeBytes(of: amount.littleEndian) { Array($0) } + [UInt8](repeating: UInt8(amount & 0x7F), count: 900)
     }
@@ -144,7 +144,7 @@ struct Worker {
         }
     }
 
-    /// A writer transfers, a reader looks at the newest state and at a held one, until the time is up.
+    /// Runs a writer that transfers and a reader that looks at the newest and at a held state, until the time is up.
     private mutating func hammer(seconds: Double) throws {
         let end = Date().addingTimeInterval(seconds)
         var newest: UInt64 = 0
@@ -217,26 +217,26 @@ extension Worker {
         guard status == 0 else { throw Problem.said("the child ended with \(status)") }
     }
 
-    /// The number of the first call that wasn't refused, from 1; 0 if all were.
+    /// The number of the first call that wasn't refused, counted from 1; 0 if all were refused.
     private static func firstAccepted(_ isRefused: [Bool]) -> Int32 {
         isRefused.firstIndex(of: false).map { Int32($0) + 1 } ?? 0
     }
 
-    /// Takes all descriptors except `count`.
+    /// Takes all file descriptors except `count`.
     private func exhaust(leaving count: Int) {
         var taken: [Int32] = []
         while case let number = dup(0), number >= 0 { taken.append(number) }
         for number in taken.suffix(count) { Glibc.close(number) }
     }
 
-    /// Like an imperfect program: no handler, with the flag for one that takes three arguments.
+    /// Sets no handler, but the flag for a handler with three arguments, as a faulty program might.
     private func setDefaultHandler() {
         var action = sigaction()
         action.sa_flags = Int32(SA_SIGINFO)
         sigaction(SIGBUS, &action, nil)
     }
 
-    /// The signal that ended a child after it was sent SIGBUS.
+    /// Raises SIGBUS in a child. Returns the signal that ended it.
     private func endBySignal() throws -> Int32 {
         let child = try fork {
             raise(SIGBUS)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long runs of the proofs: hornbeam-proof <crash|hostile> <how many> [seed]. `make crash` and its kin start as many of
-// these processes as there are cores.
+// Long runs of the proofs: hornbeam-proof <crash|hostile> <how many> [seed]. `make crash` and the like start one such
+// process on each core.
 
 import Glibc
 import HornbeamProof
