@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smallest tree that uses everything: a root page with a fixed number of cells, a leaf page for each cell with a
-// number, and sometimes a long value page whose bytes repeat that number. Its redo is the change itself.
+// The smallest tree that uses everything: a root page with a fixed number of cells, a leaf page with a number for
+// each cell, and sometimes a long value page that repeats this number. Its redo is the change itself.
 
 import HornbeamPages
 import HornbeamTestSupport
 import Testing
 
-/// A change: cell `cell` becomes `value` with a long value of `longSectors` (0: none).
+/// A change: cell `cell` becomes `value`, with a long value of `longSectors` sectors (0: without).
 struct ToyChange: Equatable {
     var cell: Int
     var value: UInt64
     var longSectors: UInt32 = 0
-    /// Bytes that the redo carries without meaning, to fill the journal.
+    /// Number of meaningless bytes in the redo, to fill the journal.
     var padding = 0
 
     var redo: [UInt8] {
@@ -67,7 +67,7 @@ enum Toy {
     /// The file of an empty store, so that not every run creates one.
     static func emptyFile() throws -> [UInt8]? {
         let disk = try SimulatedDisk()
-        // Closing would give the file a small ring.
+        // Not closed, because closing would give the file a small ring.
         _ = try open(disk)
         return disk.killedImage()
     }
@@ -128,13 +128,13 @@ enum Toy {
         leaf.storeBytes(of: writer.birth, toByteOffset: 48, as: UInt64.self)
     }
 
-    /// The largest value that needs `sectors` sectors, which are few.
+    /// Returns the largest value that needs `sectors` sectors; `sectors` is small.
     private static func longSize(_ sectors: UInt32) -> UInt64 {
         let blocks = (UInt64(sectors) + 15) / 16
         return UInt64(sectors) * 4096 - 32 - 8 * blocks
     }
 
-    /// All cells of a snapshot, and every page it reaches.
+    /// Returns all cells of a snapshot, and every page it reaches.
     static func read(
         _ view: PageView
     ) throws(StorageError) -> (cells: [ToyCell], pages: [(page: UInt64, sectors: UInt32)]) {
@@ -173,7 +173,7 @@ enum Toy {
         return try read(view).cells
     }
 
-    /// Every sector accounted for, every page whole.
+    /// Checks that every sector is accounted for and every page is whole.
     static func expectSound(_ store: PageStore, _ place: SourceLocation = #_sourceLocation) throws {
         var (view, account, problems) = try store.beginCheck()
         defer { store.endRead(view) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A random but repeatable life of a store: commits of every durability, large ones, aborts, checkpoints, snapshots held
-// for a while. It keeps the history that a recovered store is compared with.
+// A random but repeatable life of a store: commits of every durability, large ones, aborts, checkpoints, snapshots
+// held for a while. It keeps the history, with which a recovered store is compared.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -8,12 +8,13 @@ import Testing
 
 /// Runs steps on a store and remembers the acknowledged ones.
 struct ToyScript {
-    /// `history[k]`: the cells after k commits, and `numbers[k]` the newest transaction then.
+    /// `history[k]` are the cells after k commits, and `numbers[k]` is the newest transaction at that point.
     private(set) var history: [[ToyCell]] = [[ToyCell](repeating: ToyCell(), count: Toy.cells)]
     private var numbers: [UInt64] = [0]
-    /// The cells that the commit under way would leave, if its outcome is unknown.
+    /// The cells that the last commit would leave, if its outcome is unknown.
     private(set) var candidate: [ToyCell]?
-    /// Number of commits that must survive a power failure, and of those that must survive the end of the process.
+    /// Number of commits that must survive a power failure; `written` is that of commits that must survive the
+    /// process's end.
     private(set) var durable = 0
     private(set) var written = 0
     /// Errors seen, in order.
@@ -22,7 +23,7 @@ struct ToyScript {
     private var generator: SeededGenerator
     private var held: [(view: PageView, cells: [ToyCell])] = []
 
-    /// Sectors of a long value, at most.
+    /// Maximum number of sectors of a long value.
     private let longest: UInt32
 
     init(seed: UInt64, longest: UInt32 = 6) {
@@ -84,7 +85,7 @@ struct ToyScript {
         do {
             try Toy.commit(change, to: store, durability, large: large)
         } catch {
-            // Only `.failed` leaves the outcome open; any other error means that it did not happen.
+            // Only `.failed` leaves the outcome open; any other error means that the change was not made.
             if case .failed = error, candidate == nil { candidate = next }
             #expect(try Toy.cells(of: store) == history[committed])
             throw error

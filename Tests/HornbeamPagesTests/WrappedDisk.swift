@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated disk as a store in a shared file has it: other processes could read it. Some calls can be refused, and
+// A simulated disk that behaves like a shared file, which other processes could read. Some calls can be refused, and
 // calls after the store has released the file are counted.
 
 import Glibc
@@ -15,13 +15,13 @@ final class WrappedDisk: StoreFile {
     let refused = Mutex<Set<UInt64>>([])
     /// Called before each write-through, with its sector; if it returns false, the write-through fails.
     let allowsWriteThrough = Mutex<(@Sendable (UInt64) -> Bool)?>(nil)
-    /// The bytes that were asked to begin their way to the medium, call by call.
+    /// The ranges whose write-back was requested, call by call.
     let writeBack = Mutex<[Range<UInt64>]>([])
     private let closed = Mutex((isClosed: false, late: 0))
 
     init(_ disk: SimulatedDisk) { self.disk = disk }
 
-    /// Calls that changed or synced something after `close`.
+    /// Number of calls that changed or synced something after `close`.
     var lateCalls: Int { closed.withLock { $0.late } }
 
     var path: String { disk.path }
@@ -72,7 +72,7 @@ final class WrappedDisk: StoreFile {
     }
 }
 
-/// Other processes, which never come.
+/// Stands for other processes, of which there are none.
 private struct Nobody: Neighbours {
     func begin(life: UInt64) {}
     func pins() -> [Range<UInt64>] { [] }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A forged parent that names a page, whole and with a right checksum, in a place where no tree's page can be. Such a
-// page used to be verified and trusted, and the journal or the next allocation wrote over it under its readers.
+// A forged parent names a page, whole and with a right checksum, in a place where no tree's page can be. Such a page
+// used to be verified and trusted, and the journal or the next allocation wrote over it under its readers.
 
 import HornbeamTestSupport
 import Testing

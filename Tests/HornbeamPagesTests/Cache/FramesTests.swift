@@ -16,9 +16,8 @@ struct FramesTests {
         }
     }
 
-    /// Going back read every page that the transaction had in memory: a load of a million entries that tries each one
-    /// under a savepoint of its own, as `transaction { … }` does, took hours. Now it costs only the work since the
-    /// savepoint.
+    /// A rollback read every page that the transaction had in memory: a load of a million entries, each tried under a
+    /// savepoint of its own as `transaction { … }` does, took hours. Now it costs only the work since the savepoint.
     @Test("don't make a rollback cost more if there are more of them")
     func cost() {
         func time(_ count: Int) -> Duration {
@@ -32,7 +31,7 @@ struct FramesTests {
                 }
             }
         }
-        // The least of a few: the machine may be busy.
+        // The shortest of several runs, because the machine may be busy.
         let few = (0..<5).map { _ in time(10) }.min() ?? .zero
         let many = (0..<5).map { _ in time(50_000) }.min() ?? .zero
         #expect(many < few * 40, "\(few) with 10 frames, \(many) with 50,000")
@@ -68,7 +67,7 @@ struct FramesTests {
                     levels[first].own.formUnion(merged)
                 case 3: frames.dropSpilled()
                 case 4, 5:
-                    // Only pages since the newest savepoint are freed at once.
+                    // Only pages made since the newest savepoint are freed at once.
                     guard let page = levels[levels.count - 1].own.min(), frames.find(page) != nil else { continue }
                     frames.free(page, keepPlace: true)
                     levels[levels.count - 1].own.remove(page)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages kept by a view, by themselves, and the number of pages that the cache lets views keep.
+// The pages that a view keeps, and the number of pages that the cache lets views keep.
 
 import HornbeamTestSupport
 import Testing
@@ -39,7 +39,7 @@ struct KeptPagesTests {
         }
     }
 
-    @Test("are no more than the others leave, and three quarters of the budget together")
+    @Test("take no memory that others use, and at most three quarters of the budget together")
     func grants() throws {
         let cache = try PageCache(budget: 32 << 20, pageSize: 4096)
         let limit = (32 << 20) - (1 << 20)
@@ -53,7 +53,7 @@ struct KeptPagesTests {
         #expect(cache.keptBytes == total && total <= limit * 3 / 4)
         #expect(granted[0] > limit / 3 && granted[0] <= limit * 3 / 8)
         #expect(granted[1] > limit / 8 && granted[2] > 0)
-        // The writer's share isn't theirs.
+        // The views don't get the writer's share.
         for mine in granted { cache.giveBack(mine) }
         cache.lend(16 << 20)
         var mine = 0

@@ -13,7 +13,7 @@ struct PageCacheTests {
     /// The first bytes of a page with this number and birth.
     private static func content(_ number: UInt64, _ birth: UInt64) -> UInt64 { number | birth << 32 }
 
-    /// The page from the cache, or loaded with its number in it; not pinned after. Whether it was there.
+    /// Finds the page in the cache or loads it, with its number in it, and unpins it. Returns whether it was there.
     private func touch(_ cache: PageCache, _ number: UInt64, birth: UInt64 = 1, size: Int = page) throws -> Bool {
         if let found = cache.find(number, birth: birth) {
             #expect(found.pointee.bytes.load(as: UInt64.self) == Self.content(number, birth))
@@ -61,7 +61,7 @@ struct PageCacheTests {
         for uses in [1, 10] {
             let cache = try PageCache(budget: 256 * Self.page, pageSize: Self.page)
             let hot = (UInt64(1)...100).map { $0 * 3 }
-            // Wanted now and then, among other pages.
+            // Used now and then, among other pages.
             for round in UInt64(0)..<20 {
                 for number in hot { _ = try touch(cache, number) }
                 for number in 0..<60 { _ = try touch(cache, 10_000 + round * 60 + UInt64(number)) }
@@ -82,7 +82,7 @@ struct PageCacheTests {
         var pinned: [CachedPage] = []
         var privatePages = 0
         for step in 0..<20_000 {
-            // Now mostly small pages, now mostly large ones.
+            // Alternately mostly small and mostly large pages.
             let large = step / 4000 % 2 == 1
             let size = random.oneIn(10) != large ? 65_536 : 4096 << random.below(2)
             let number = UInt64(random.below(2000)) << 5 | UInt64(size.trailingZeroBitCount)
@@ -125,7 +125,7 @@ struct PageCacheTests {
         #expect(replaced.pointee.bytes.load(as: UInt64.self) == Self.content(2, 1))
         cache.unpin(removed)
         cache.unpin(replaced)
-        // Their memory serves again.
+        // Their memory is free for other pages again.
         cache.lend(1 << 20)
         #expect(cache.figures.residentBytes == 0)
     }

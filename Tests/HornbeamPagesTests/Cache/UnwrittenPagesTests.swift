@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Committed pages that the file doesn't have yet: the table by itself compared with a dictionary, and its use by a
+// Committed pages that the file doesn't have yet: the table itself, compared with a dictionary, and its use by a
 // store.
 
 import Foundation
@@ -110,7 +110,7 @@ struct UnwrittenPagesTests {
                 isRemoved.store(true, ordering: .sequentiallyConsistent)
             }
             #expect(throws: Never.self) { try keep(30) }
-            // A page that isn't being written is removed at once, and isn't written then.
+            // A page that isn't being written is removed at once and never written.
             table.remove(SectorRun(start: 20, count: 1))
             usleep(20_000)
             let early = isRemoved.load(ordering: .sequentiallyConsistent)
@@ -165,7 +165,7 @@ struct UnwrittenPagesTests {
         let (_, store) = try store()
         for cell in 0..<6 { try Toy.commit(ToyChange(cell: cell, value: 7), to: store, .process) }
         let old = try store.beginRead()
-        // Addresses from before the checkpoint: of memory that must not serve another page while the view is open.
+        // Memory that must not be reused for another page while the view is open.
         let root = try old.page(old.root.page, birth: old.root.birth, kind: .branch, level: 1)
         let bytes = Array(UnsafeRawBufferPointer(start: root, count: store.pageSize))
         for round: UInt64 in 0..<6 {
@@ -186,12 +186,12 @@ struct UnwrittenPagesTests {
         let before = disk.calls
         try Toy.commit(ToyChange(cell: 0, value: 1), to: store, .process)
         try Toy.commit(ToyChange(cell: 1, value: 2), to: store, .full)
-        // A record each, and the witness of the durable one.
+        // One record each, and the witness of the durable commit.
         #expect(disk.calls == before + 3)
         let kept = try #require(store.verification.unwritten?.count)
         #expect(kept > 0 && store.verification.unwritten?.isWritten(state: 2) == false)
         #expect(try values(Toy.open(SimulatedDisk(image: disk.powerLossImage(seed: 1)))).prefix(2) == [1, 2])
-        // A checkpoint finds them in the file.
+        // A checkpoint makes sure that the file has them.
         try store.checkpoint()
         #expect(store.verification.unwritten?.count == 0)
         #expect(try values(Toy.open(SimulatedDisk(image: disk.powerLossImage(seed: 1)))).prefix(2) == [1, 2])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults while a page is being verified. Its zeros affect only the verifier until the page is trusted, and every reader
-// from then on.
+// Faults while a page is being verified. Until the page is trusted, its zeros affect only the verifier; from then on
+// they affect every reader.
 
 import Foundation
 import Glibc
@@ -18,7 +18,7 @@ struct WatchTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// An action within the next verification of a leaf, after its checksum was found right.
+    /// Runs an action during the next verification of a leaf, after its checksum was found right.
     private final class Hook: Sendable {
         private let body = Mutex<(@Sendable () -> Void)?>(nil)
         func set(_ new: @escaping @Sendable () -> Void) { body.withLock { $0 = new } }
@@ -31,7 +31,7 @@ struct WatchTests {
         }
     }
 
-    /// A mapped store with leaves that were never read, and one of them.
+    /// Returns a mapped store whose leaves were never read, and one of these leaves.
     private func store() throws -> (store: PageStore, leaf: Verification.Expectation) {
         var options = StoreOptions.withLargeRing
         options.access = .mapped
@@ -63,7 +63,7 @@ struct WatchTests {
         )
     }
 
-    /// Cuts the file before the leaf, and touches the leaf if it is mapped.
+    /// Cuts the file off before the leaf, and touches the leaf if it is mapped.
     private static func lose(
         _ leaf: Verification.Expectation, _ path: String, _ mapping: Mapping
     ) -> UInt8 {
@@ -87,8 +87,8 @@ struct WatchTests {
         }
     }
 
-    // A check watched every page that it read: zeros in place of a sector that others trusted were reported only to the
-    // check, while the others read them.
+    // A check watched every page that it read. If a sector had become zeros that others trusted, only the check got
+    // the error, and the others read zeros.
     @Test("is lost for all readers if it was verified before, whichever meets it first")
     func trusted() throws {
         let (store, leaf) = try store()
@@ -125,7 +125,7 @@ struct WatchTests {
                 seen.isTrusted = (try? Self.touch(leaf, store)) ?? false
                 seen.isDone = true
             }
-            // Long enough for it to get through if it can.
+            // Long enough for the other thread to get through if it can.
             for _ in 0..<300 where !seen.isDone { usleep(1000) }
             let isTrusted = seen.isTrusted
             let kind = Self.lose(leaf, path, mapping)

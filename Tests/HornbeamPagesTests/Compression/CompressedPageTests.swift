@@ -183,7 +183,7 @@ struct CompressedPageTests {
         #expect(old.withBytes { !PartialLeaf().open($0, pointer: 1, birth: 7) })
     }
 
-    // The sizes alone distinguished a leaf in blocks from one in a single piece, whose first bytes may look like such
+    // Only the sizes distinguished a leaf in blocks from one in a single piece, whose first bytes may look like such
     // sizes.
     @Test("marked as one piece is not mistaken for one in blocks, with any bytes", .seeded)
     func marked() {
@@ -206,7 +206,7 @@ struct CompressedPageTests {
                 copy[18 + random.below(random.oneIn(2) ? 60 : 900)] = UInt8(random.below(256))
             }
             let result = decoded(copy)
-            // An accepted page has the right size; its checksum shows whether it is the written one.
+            // An accepted page has the right size; whether its content is right is up to the checksum.
             #expect(result.page.count == Self.size)
             copy.withBytes { copy in
                 guard leaf.open(copy, pointer: UInt64(round), birth: 1) else { return }

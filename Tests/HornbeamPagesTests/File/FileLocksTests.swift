@@ -15,7 +15,7 @@ struct FileLocksTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// Locks of another description each time.
+    /// Returns locks of a new file description each time.
     private func locks(canWrite: Bool = true) throws -> FileLocks {
         let descriptor = open(path, canWrite ? O_RDWR : O_RDONLY)
         defer { close(descriptor) }
@@ -102,12 +102,11 @@ private final class InterruptedOnce: @unchecked Sendable {
         return !isOver
     }
 
-    /// The table of descriptors that a forked child closes had room for 1,024, and a failure to get one was not
-    /// noticed: a child forked beside more stores kept the locks of the rest, for as long as it lived. Now the table
-    /// grows.
+    /// A forked child closed the descriptors in a table with room for 1,024; a failure to add one wasn't noticed. A
+    /// child forked beside more stores kept the locks of the rest as long as it lived. Now the table grows.
     @Test("are released in a forked child however many there are")
     func manyDescriptors() {
-        // Descriptor numbers of no file.
+        // Numbers that belong to no file.
         let numbers = (0..<3000).map { Int32(1_000_000 + $0) }
         for number in numbers { #expect(hbs_fork_close(number) == 0) }
         for number in numbers { hbs_fork_forget(number) }

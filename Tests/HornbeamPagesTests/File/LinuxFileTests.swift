@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening files of the file system: each thing that can be wrong is an error of its own.
+// Opening files of the file system: each obstacle gives an error of its own.
 
 import Foundation
 import Glibc
@@ -73,7 +73,7 @@ struct LinuxFileTests {
             }
         }
         let path = path
-        // A separate thread: tasks wait for the tests that run beside this one.
+        // In a separate thread, because tasks wait for the tests that run beside this one.
         let waiting = Mutex<Result<PageStore, any Error>?>(nil)
         let isDone = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
@@ -156,7 +156,7 @@ struct LinuxFileTests {
         }
     }
 
-    /// Root may do anything; Linux lets a thread give up this right for its file operations alone.
+    /// Root may do anything; Linux lets a thread give up this right for its own file operations.
     private func asNobody(_ body: () throws -> Void) throws {
         guard geteuid() == 0 else { return try body() }
         typealias SetUser = @convention(c) (UInt32) -> Int32

@@ -108,7 +108,7 @@ struct HeaderSlotTests {
                     Issue.record("offset \(offset)")
                     continue
                 }
-                // Counters may be large, places may not.
+                // Counters may be large, positions may not.
                 if value > 1 << (offset < 64 ? 61 : 39) {
                     #expect(changed.problem(fileBytes: .max) != nil, "\(value) at \(offset)")
                 }

@@ -22,15 +22,15 @@ struct SpaceMapTests {
         }
     }
 
-    /// The search for a place for each page moved by a compaction began at the first extent: the work grew with the
-    /// square of the file. Now the search begins at the first extent that can have room.
+    /// A compaction searched a place for each page from the first extent on: the work grew with the square of the
+    /// file. Now the search begins at the first extent that can have room.
     @Test("finds the lowest room below a compaction's limit without testing full extents again")
     func lowestRoom() {
         func time(full extents: Int) -> Duration {
             var space = SpaceMap(pageSize: 4096)
             let sectors = UInt64(extents) * 256
             space.grow(to: sectors + 2048)
-            // One free sector in each extent: the search for a run of two must look at all of them.
+            // One free sector in each extent: the search for a run of two must look at all extents.
             for extent in 0..<extents { space.take(SectorRun(start: UInt64(extent) * 256 + 1, count: 255)) }
             space.limit = extents + 8
             for _ in 0..<extents { _ = space.takeNode(minimumFree: 1) }
@@ -41,13 +41,13 @@ struct SpaceMapTests {
                 }
             }
         }
-        // The least of a few: the machine may be busy.
+        // The shortest of several runs, because the machine may be busy.
         let short = (0..<3).map { _ in time(full: 4) }.min() ?? .zero
         let long = (0..<3).map { _ in time(full: 8000) }.min() ?? .zero
         #expect(long < short * 40, "\(short) behind 4 full extents, \(long) behind 8,000")
     }
 
-    /// For each extent, `full` says whether it is in use.
+    /// Returns the worthwhile end of a file of these runs of extents; each run is in use or free.
     private func worthwhileEnd(_ full: [(isFull: Bool, count: Int)]) -> Int? {
         let extent = FileFormat.extentSectors
         var space = SpaceMap(pageSize: 4096)
@@ -65,13 +65,13 @@ struct SpaceMapTests {
     @Test("finds where the file could end if little moved: whether it is worthwhile, and where there is room")
     func endOfFile() {
         #expect(worthwhileEnd([(true, 100)]) == nil)
-        // Twenty may move into 180, but the file must not end where it has no room for twice as much.
+        // 20 extents could move into the 180 free ones, but the file must keep twice the room that they need.
         #expect(worthwhileEnd([(true, 100), (false, 180), (true, 20)]) == 140)
         #expect(worthwhileEnd([(true, 100), (false, 39), (true, 20)]) == nil)
         // At most 64 extents move.
         #expect(worthwhileEnd([(true, 10), (false, 400), (true, 64)]) == 138)
         #expect(worthwhileEnd([(true, 10), (false, 400), (true, 65)]) == nil)
-        // It is shorter by eight extents, and by a part in 128.
+        // The cut must save at least eight extents, and at least a 128th of the file.
         #expect(worthwhileEnd([(true, 20), (false, 9), (true, 1)]) == 22)
         #expect(worthwhileEnd([(true, 20), (false, 8), (true, 1)]) == nil)
         #expect(worthwhileEnd([(true, 2000), (false, 18), (true, 1)]) == 2002)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mark that spares an opening the search in the ring: it is present only if it is right, and nothing depends on it.
+// The mark that spares an opening the search of the ring: it is there only if it is right, and nothing depends on it.
 
 import HornbeamTestSupport
 import Testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Invariant 4: the journal by itself. Written records are read back; a broken record ends the chain; a broken record
-// that was durable is reported as damage.
+// that was durable is damage.
 
 import HornbeamTestSupport
 import Testing
@@ -140,7 +140,7 @@ struct JournalTests {
             for transaction: UInt64 in 101...106 {
                 let size = Int(transaction - 100) * size
                 try payload(transaction, size).withBytes { try journal.append($0, transaction: transaction) }
-                // The payload's end matters: zeros follow it.
+                // The end of the payload, without the padding zeros.
                 ends.append(used + 64 + size)
                 used += Int(JournalRecord.size(payload: size))
             }
@@ -151,7 +151,7 @@ struct JournalTests {
                 let cut = 4 * 4096 + kept
                 copy.replaceSubrange(cut..<copy.count, with: [UInt8](repeating: 0, count: copy.count - cut))
                 let (payloads, tail) = try read(try SimulatedDisk(image: copy), header)
-                // A payload's last byte may be a zero itself.
+                // If a payload's last byte is zero, its loss isn't visible.
                 let whole = ends.count { $0 <= kept }
                 let last = payload(UInt64(101 + whole), (whole + 1) * size).last
                 let zero = ends.contains(kept + 1) && last == 0
@@ -174,7 +174,7 @@ struct JournalTests {
                 journal.publish(journal.end)
             }
         }
-        // 21 of 192 bytes fit in a sector.
+        // 21 records of 192 bytes fit in a sector.
         try append(21, .process)
         #expect(journal.usedSectors == 1)
         try append(2, .process)
@@ -189,7 +189,7 @@ struct JournalTests {
         let (payloads, tail) = try read(disk, header)
         #expect(payloads == (101...transaction).map { payload($0, 100) })
         #expect(tail == .clean)
-        // Durable records stay, with any outcome for the rest.
+        // Durable records stay, with any outcome for the later ones.
         for seed: UInt64 in 1...40 {
             let after = try SimulatedDisk(image: disk.powerLossImage(seed: seed))
             let count = try read(after, header).payloads.count
@@ -221,7 +221,7 @@ struct JournalTests {
         journal.publish(journal.end)
         try payload(102, 100).withBytes { try journal.append($0, transaction: 102) }
         guard var batch = journal.take(.full) else { return }
-        // As if the write had failed after it reached the file.
+        // As if the write had reached the file before it failed.
         try batch.write(in: journal.ring, to: disk)
         try batch.takeBack(from: journal.published.position, in: journal.ring, file: disk)
         journal.putBack(&batch)
@@ -279,7 +279,7 @@ struct JournalTests {
         }
         try append(101, 100)
         journal.noteFault()
-        // All of it is kept: the next write-through writes it whole.
+        // All records are still in memory: the next write-through writes them all.
         #expect(!journal.isDoubtful && journal.fits(redo: 10))
         for transaction: UInt64 in 102...110 { try append(transaction, 200_000) }
         journal.noteFault()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages that a writer leaves in memory while it is alone, and other processes that come: each that opens the file sees
-// every commit that was acknowledged as durable before.
+// A writer that is alone leaves pages in memory. Each process that opens the file later sees every commit that was
+// acknowledged as durable before.
 
 import Foundation
 import HornbeamTestSupport
@@ -71,7 +71,7 @@ struct ArrearsTests {
         let reader = try scene.reader()
         try scene.put(1)
         let held = { scene.writer.side.older.map(\.transaction) }
-        // The reader can see it: it stays, although it was replaced, until another state is announced.
+        // The reader can see this state: it stays, although it was replaced, until another state is announced.
         try scene.put(2)
         try reader.close()
         scene.writer.side.announcer?.renewAttendance()
@@ -97,7 +97,7 @@ struct ArrearsTests {
                 var value: UInt64 = 100
                 while !isEnded.load(ordering: .relaxed) {
                     value += 5
-                    // One in ten is durable in any case; the others continue without a pause.
+                    // One in ten is durable in any case; the others follow without a pause.
                     let isFull = meanwhile == .full || value.isMultiple(of: 50)
                     try scene.put(value, isFull ? .full : meanwhile)
                     if isFull { acknowledged.store(value, ordering: .sequentiallyConsistent) }
@@ -112,7 +112,7 @@ struct ArrearsTests {
             let reader = try scene.reader()
             longest = max(longest, -start.timeIntervalSinceNow)
             #expect(try values(reader)[0] >= least)
-            // As long as it has the file open it sees later commits, too.
+            // While the file is open, the reader sees later commits too.
             for _ in 0..<5 {
                 let least = acknowledged.load(ordering: .sequentiallyConsistent)
                 #expect(try values(reader)[0] >= least)
@@ -122,7 +122,7 @@ struct ArrearsTests {
         }
         isEnded.store(true, ordering: .relaxed)
         group.wait()
-        // No thread had to wait until the attempt was given up.
+        // No thread waited until its attempt would have been given up.
         #expect(longest < Double(Claim.gateMilliseconds) / 1000)
         try Toy.expectSound(scene.writer)
         try scene.writer.close()
@@ -152,7 +152,7 @@ struct ArrearsTests {
             #expect(!scene.writer.isInArrears)
         }
         try reader.close()
-        // The next commit notices that the reader has ended. Its own pages may be written before the test looks.
+        // The next commit notices that the reader has ended. Its pages may be written before the test looks.
         var value: UInt64 = 30
         eventually("pages are written with each commit still") {
             value += 1
@@ -207,7 +207,7 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
-    @Test("are announced even if the last of them changed nothing")
+    @Test("are announced even if the last one changed nothing")
     func emptyCommit() throws {
         let scene = try Scene(idle: 0)
         for value: UInt64 in 1...5 { try scene.put(value, .process) }
@@ -227,8 +227,8 @@ struct ArrearsTests {
         let first = try scene.reader()
         try scene.put(6)
         #expect(try values(first)[1] == 6)
-        // Its pages are in the file; the record and the announcement come after the beginning of another transaction,
-        // so that the turn to announce it again is taken.
+        // Its pages are in the file; record and announcement come after another transaction has begun, so that the
+        // turn for announcing it again is taken.
         let change = ToyChange(cell: 1, value: 11)
         let early = try scene.writer.beginWrite()
         try Toy.apply(change, early)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a store: once `close` has returned nothing reads or writes the file, whatever was under way.
+// The end of a store: once `close` has returned, nothing reads or writes the file, whatever was in progress.
 
 import Foundation
 import HornbeamTestSupport
@@ -41,9 +41,8 @@ struct ClosingTests {
         #expect(file.lateCalls == 0)
     }
 
-    /// The second `close` settled before it noticed that there was nothing to close: if the newest state had not been
-    /// announced to other processes, it announced it then, in a file that others may have written to since. Now it does
-    /// nothing.
+    /// The second `close` announced the newest state, if other processes hadn't been told of it, before it noticed
+    /// that the store was closed: others may have written to the file since. Now it does nothing.
     @Test("twice does nothing the second time")
     func twice() throws {
         let (file, store) = try file()
@@ -56,8 +55,7 @@ struct ClosingTests {
     }
 
     /// A snapshot of a store that follows another process's writer checked that the store was open, and then began:
-    /// `close` could run in between, and the snapshot read a released file. Now beginning and closing exclude each
-    /// other.
+    /// if `close` ran in between, the snapshot read a released file. Now beginning and closing exclude each other.
     @Test("prevents a snapshot that was about to begin")
     func follower() throws {
         let folder = try TemporaryFolder()
@@ -74,14 +72,14 @@ struct ClosingTests {
         #expect(try Toy.cells(of: store)[1].value == 1)
         store.endRead(view)
         try store.close()
-        // Its state when `close` was called.
+        // The snapshot's state when `close` was called.
         let follower = try #require(store.follower)
         #expect(throws: StorageError.invalid("the store is closed")) { try follower.begin() }
         #expect(throws: StorageError.invalid("the store is closed")) { try store.beginRead() }
     }
 
-    /// The number of a closed descriptor is the next file's: a write that came late went there. Now the number stays
-    /// the file's as long as anything can write to it.
+    /// The number of a closed descriptor goes to the next file: a late write went there. Now the number stays with
+    /// the file as long as anything can write to it.
     @Test("keeps other files from getting the number of its descriptor")
     func descriptor() throws {
         let folder = try TemporaryFolder()

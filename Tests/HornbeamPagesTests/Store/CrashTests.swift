@@ -17,7 +17,7 @@ struct CrashTests {
         return (disk, try Toy.open(disk))
     }
 
-    /// The store works: commits, loses power, is recovered, closes, opens again with the same content.
+    /// Checks that the store works: it commits, loses power, is recovered, closes, and opens again with that content.
     private func expectLife(_ disk: SimulatedDisk, _ store: PageStore) throws {
         for value: UInt64 in 1...3 {
             try Toy.commit(ToyChange(cell: Int(value), value: value + 1000, longSectors: 2), to: store)
@@ -152,7 +152,7 @@ struct CrashTests {
                 #expect(throws: StorageError.self, "\(comment)") { try store.checkpoint() }
                 #expect(disk.calls == calls, "\(comment): a failed store must not write")
             } else {
-                // This store continues: at most the step with the fault is missing.
+                // This store continues: at most the failed step is missing.
                 #expect(script.errors.count <= 1, "\(comment): \(script.errors)")
                 try Toy.expectSound(store)
             }

@@ -21,7 +21,7 @@ struct DamageTests {
         return (disk.killedImage() ?? [], cells, before)
     }
 
-    /// Reads all, twice over: by first touch and by the whole check.
+    /// Reads everything in two ways: by first touch and by the whole check.
     private func read(_ image: [UInt8]) throws -> [ToyCell] {
         let store = try Toy.open(SimulatedDisk(image: image))
         let cells = try Toy.cells(of: store)
@@ -36,15 +36,15 @@ struct DamageTests {
         var generator = SeededGenerator()
         var found = 0
         for sector in 0..<image.count / 4096 {
-            // Beyond its first sectors the ring has only zeros and old records.
+            // After its first sectors the ring has only zeros and old records.
             if sector > 256 + 60, sector < 511 { continue }
             for offset in [0, 9, 17, 25, 33, 40, 150, Int.random(in: 0..<4096, using: &generator)] {
                 var copy = image
                 copy[sector * 4096 + offset] ^= UInt8.random(in: 1...255, using: &generator)
                 do {
                     let result = try read(copy)
-                    // Only the newest record can't be distinguished from a torn write: then the commit before it is
-                    // right.
+                    // If the newest record is damaged, it can't be distinguished from a torn write: then the state
+                    // before that commit is right.
                     #expect(result == cells || (!closing && result == before), "sector \(sector), offset \(offset)")
                 } catch is StorageError {
                     found += 1
@@ -83,7 +83,7 @@ struct DamageTests {
             #expect(throws: StorageError.self) { try Toy.open(damaged) }
             #expect(damaged.calls == 0)
         }
-        // Without the witness, which a power failure can leave unwritten, only the newest record is taken for torn.
+        // Without the witness, which a power failure can leave unwritten, the newest record counts as torn.
         var copy = image
         copy[(256 + 9) * 4096 + 70] ^= 1
         copy.replaceSubrange(3 * 4096..<4 * 4096, with: [UInt8](repeating: 0, count: 4096))

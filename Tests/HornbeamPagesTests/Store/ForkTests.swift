@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A forked child's use of inherited objects, and that it can open files of its own regardless of its parent's other
-// threads.
+// A forked child may release inherited objects, and can open files of its own, whatever its parent's other threads
+// did at the fork.
 
 import CHornbeamShims
 import Dispatch
@@ -19,7 +19,7 @@ struct ForkTests {
         let child = unsafeBitCast(symbol, to: Fork.self)()
         if child == 0 { _exit(body()) }
         var status: Int32 = 0
-        // Not by an alarm: the forking thread may block it, and the child with it.
+        // Ended by waiting, not by an alarm: the forking thread may block the signal, and the child inherits that.
         for _ in 0..<5_000 {
             if waitpid(child, &status, WNOHANG) != 0 { return status }
             usleep(1000)
@@ -30,7 +30,7 @@ struct ForkTests {
     }
 
     // The child's value asked the transaction, which still looked open, to give its place back: to a store that other
-    // threads may have been changing at the fork.
+    // threads may have been changing at the time of the fork.
     @Test("releases an unfinished long value without touching the store")
     func longValue() throws {
         let store = try Toy.open(try SimulatedDisk())
@@ -67,7 +67,7 @@ struct ForkTests {
         }
         #expect(status == 0)
         thread.sync {}
-        // The parent's lock is its own again, and its file another one.
+        // The parent's file is another one, with a lock of its own.
         let file = try LinuxFile.open(path: path, options: StoreOptions.withLargeRing)
         file.close()
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A full disk: the refused and the working operations, and how a store recovers.
+// A full disk: the operations that are refused and those that work, and how a store recovers.
 
 import HornbeamTestSupport
 import Testing
@@ -8,8 +8,8 @@ import Testing
 
 @Suite("A full disk")
 struct FullDiskTests {
-    /// A store that can't grow, in which ten cells' long values take `part` of the free space; and the sectors of each
-    /// value.
+    /// Returns a store that can't grow, in which the long values of ten cells take `part` of the free space, and the
+    /// number of sectors of each value.
     private func filled(_ part: Double) throws -> (disk: SimulatedDisk, store: PageStore, sectors: UInt32) {
         let disk = try SimulatedDisk(image: Toy.emptyFile())
         let store = try Toy.open(disk)
@@ -35,7 +35,7 @@ struct FullDiskTests {
         let (disk, store, sectors) = try filled(0.36)
         for value: UInt64 in 2...20 {
             try replace(store, value: value, sectors: sectors)
-            // The checkpoint's pages are replaced by a transaction that isn't in it.
+            // A transaction after the checkpoint replaces the checkpoint's pages.
             for cell in 0..<10 { try Toy.commit(ToyChange(cell: cell, value: value, longSectors: sectors), to: store) }
             try Toy.expectSound(store)
         }
@@ -47,7 +47,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test("a checkpoint beneath a transaction leaves out the early pages of that, and savepoints are kept")
+    @Test("a checkpoint beneath a transaction leaves out the pages that it has written early, and savepoints are kept")
     func earlyPages() throws {
         let (disk, store, sectors) = try filled(0.36)
         for cell in 0..<10 { try Toy.commit(ToyChange(cell: cell, value: 2, longSectors: sectors), to: store) }
@@ -59,7 +59,7 @@ struct FullDiskTests {
         try writer.addSavepoint()
         for cell in 1..<10 { try Toy.apply(ToyChange(cell: cell, value: 11, longSectors: sectors), writer) }
         #expect(store.side.header.checkpoint > checkpoint)
-        // A crash now leaves the earlier state, with every other place free.
+        // A crash now leaves the earlier state, and every other place is free.
         let crashed = try Toy.open(SimulatedDisk(image: disk.powerLossImage(seed: 3)))
         #expect(try Toy.cells(of: crashed) == before)
         try Toy.expectSound(crashed)
@@ -82,7 +82,7 @@ struct FullDiskTests {
             try store.checkpoint()
             let checkpoint = store.side.header.checkpoint
             for cell in 0..<10 {
-                // Some are refused: the pages held by the snapshot take the room.
+                // Some are refused, because the pages held by the snapshot take the room.
                 do { try Toy.commit(ToyChange(cell: cell, value: value, longSectors: sectors), to: store) } catch {
                     #expect(error == .full(path: store.file.path))
                     refused += 1
@@ -126,7 +126,7 @@ struct FullDiskTests {
             try script.expectPrefix(again, atLeast: max(script.durable, script.written), "\(comment), killed")
             if !disk.hasCrashed {
                 refusals = script.errors.count
-                // Some checkpoints were made because room was short.
+                // Some checkpoints were made because of the lack of room.
                 #expect(store.side.header.checkpoint > elsewhere.side.header.checkpoint)
                 break
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commits that are pending together: they share a write-through, become visible in their order, and fail together. The
-// two halves of a commit are called one by one here, so that the order of the threads' work is known.
+// Commits that are pending together: they share a write-through, become visible in their order, and fail together.
+// The tests call the two halves of a commit separately, so that the order of the threads' work is known.
 
 import Foundation
 import HornbeamTestSupport
@@ -16,7 +16,7 @@ struct GroupCommitTests {
         return (disk, try Toy.open(disk))
     }
 
-    /// The half of a commit that holds the turn.
+    /// The first half of a commit, with the writer's turn.
     private func enter(
         _ value: UInt64, _ store: PageStore, _ durability: Durability = .full, padding: Int = 0
     ) throws -> PendingCommit {
@@ -69,7 +69,7 @@ struct GroupCommitTests {
         try store.beginWrite().commit(redo: nil, durability: .none)
         #expect(disk.calls == calls)
         try store.beginWrite().commit(redo: nil, durability: .full)
-        // The records, and the witness of them; the pages stay in memory.
+        // The records and their witness; the pages stay in memory.
         #expect(disk.operations[calls...] == [.writeThrough, .write])
         let after = disk.calls
         try store.beginWrite().commit(redo: nil, durability: .full)
@@ -126,11 +126,11 @@ struct GroupCommitTests {
         }
     }
 
-    /// A transaction began on top of a pending commit, saw its changes, changed nothing, and its commit returned at
-    /// once: its caller acted on data that was discarded a moment later. Now its commit waits for the pending one, and
-    /// fails with it.
+    /// A transaction began on top of a pending commit, saw its changes, and changed nothing itself. Its commit
+    /// returned at once: its caller acted on data that was discarded a moment later. Now its commit waits for the
+    /// pending one, and fails with it.
     @Test(
-        "make a transaction without changes fail that was built on them",
+        "fail together with a transaction without changes that has seen them",
         arguments: [Durability.full, .process, .none])
     func fallsWithItsBase(durability: Durability) throws {
         let (disk, store) = try store()
@@ -139,7 +139,7 @@ struct GroupCommitTests {
         #expect(try Toy.read(writer.view).cells[1].value == 1)
         disk.plan = SimulatedDisk.Plan(call: disk.calls + 1, fault: .error(EIO), operations: [.writeThrough])
         let cause = StorageError.io(operation: "writeThrough", path: disk.path, errno: EIO)
-        // It may be the first that waits, or come when the commit has failed already.
+        // This commit may be the first that waits, or the pending one may have failed already.
         #expect(throws: cause) { try writer.commit(redo: nil, durability: durability) }
         #expect(throws: cause) { try store.complete(pending) }
         let second = try enter(2, store)
@@ -207,8 +207,8 @@ struct GroupCommitTests {
         #expect(call > 25)
     }
 
-    /// The kernel reports a page that it could not write back once, to the first that asks; that page counts as clean
-    /// then. A failed write-through of the journal may be the one that asks.
+    /// The kernel reports a page that it could not write back only once, to the first caller that asks; then the page
+    /// counts as clean. The first caller may be a failed write-through of the journal.
     @Test("that failed lose no page that was written before: the next checkpoint writes them again")
     func rewritten() throws {
         let (disk, store) = try store()
@@ -249,7 +249,7 @@ struct GroupCommitTests {
         disk.plan = SimulatedDisk.Plan(call: disk.calls + 1, fault: .error(EIO), operations: [.writeThrough])
         #expect(throws: StorageError.self) { try Toy.commit(ToyChange(cell: 8, value: 8), to: store) }
         disk.plan = nil
-        // The system has dropped the page, and reads the former content of its place.
+        // The system has dropped the page, and reads the earlier content of its place.
         try [UInt8](repeating: 0, count: 4096).withBytes { try disk.write($0, at: (long.page + 30) * 4096) }
         #expect {
             try store.checkpoint()
@@ -265,7 +265,7 @@ struct GroupCommitTests {
         let store = try Toy.open(slow)
         slow.isSlow.store(true, ordering: .relaxed)
         let before = slow.writeThroughs.load(ordering: .relaxed)
-        // Separate threads: there are only as many task threads as processors, and each commit blocks one.
+        // In separate threads: each commit blocks its thread, and there are only as many task threads as processors.
         let threads = (0..<8).map { number in
             Thread {
                 for value: UInt64 in 1...20 {

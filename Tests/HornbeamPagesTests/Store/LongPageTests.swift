@@ -72,7 +72,7 @@ struct LongPageTests {
                 LongPage.setSize(size, of: start)
                 PageHeader.seal(page, number: 77)
             }
-            // One byte needs as many sectors as 4,000: that is another value, not a page that is wrong in itself.
+            // One byte needs as many sectors as 4,000: such a page is valid, but has another value.
             #expect(isRight(page) == (size == 1))
         }
     }
@@ -84,9 +84,9 @@ struct LongPageTests {
         return long
     }
 
-    /// A long value is written to its place before the commit. After an abort the next transaction had the same number,
-    /// and could get the same place: a page of the aborted one, whole and with the right birth, could pass for one of
-    /// its own whose write was lost. Now the number isn't used again.
+    /// A long value is written to its place before the commit. The transaction after an abort got the same number,
+    /// and could get the same place: if one of its own writes was lost, a page of the aborted transaction, whole and
+    /// with the right birth, could pass for it. Now the number isn't used again.
     @Test("The number of an aborted transaction with a long value is not used again")
     func number() throws {
         let store = try Toy.open(try SimulatedDisk())

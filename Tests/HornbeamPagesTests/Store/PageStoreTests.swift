@@ -9,7 +9,7 @@ import Testing
 
 @Suite("A page store")
 struct PageStoreTests {
-    /// The same behaviour on every kind of file.
+    /// All kinds of files, on which a store behaves alike.
     static func files() throws -> [any StoreFile] { [try MemoryFile(), try SimulatedDisk()] }
 
     @Test("shows a commit to later readers only, and the old state to earlier ones")
@@ -72,7 +72,7 @@ struct PageStoreTests {
                     ToyChange(cell: value % Toy.cells, value: UInt64(value), longSectors: UInt32(value % 4)),
                     to: store, .none)
             }
-            // 400 commits free some 9 MB of pages; all but the checkpoint's come back.
+            // 400 commits free some 9 MB of pages; all but the checkpoint's pages are reused.
             let statistics = store.statistics
             #expect(statistics.usedBytes + statistics.retiredBytes - statistics.journalCapacityBytes <= 1 << 20)
             try Toy.expectSound(store)

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("A view that begins again")
 struct PinnedAgainTests {
-    /// A view that has ended; the newest state is the one it saw.
+    /// Returns a view that has ended; the newest state is the one it saw.
     private func endedView(of store: PageStore) throws -> PageView {
         try Toy.commit(ToyChange(cell: 1, value: 10, longSectors: 3), to: store)
         let view = try store.beginRead()
@@ -20,7 +20,7 @@ struct PinnedAgainTests {
 
     private func rootBytes(_ view: PageView) throws -> [UInt8] {
         let start = try view.page(view.root.page, birth: view.root.birth, kind: .branch, level: 1)
-        // Except for the checksum, which is made when the page is written.
+        // Without the checksum, which is made only when the page is written.
         return Array(Bytes(start: start, count: view.pageSize)[8...])
     }
 
@@ -47,7 +47,7 @@ struct PinnedAgainTests {
             #expect(try Toy.read(view).cells[1] == ToyCell(value: 60, longSectors: 3))
             try Toy.commit(ToyChange(cell: 2, value: 1), to: store)
             #expect(try Toy.read(view).cells[2] == ToyCell())
-            // The newest but one, and not the one from before.
+            // The newest state but one is pinned, and no older one.
             #expect(store.statistics.olderSnapshots == 1)
             store.endRead(view)
             try Toy.commit(ToyChange(cell: 2, value: 2), to: store)
@@ -81,13 +81,13 @@ struct PinnedAgainTests {
             #expect(try store.beginRead(again: view))
             #expect(throws: StorageError.busy("read transactions are open")) { try store.close() }
             store.endRead(view)
-            // The store that could not be closed is as good as before.
+            // The failed attempt to close has no effect on the store.
             #expect(try store.beginRead(again: view))
             #expect(try Toy.read(view).cells[1] == ToyCell(value: 10, longSectors: 3))
             store.endRead(view)
             try store.close()
             #expect(throws: StorageError.invalid("the store is closed")) { try store.beginRead(again: view) }
-            // Nothing was left open by that either.
+            // The refused view holds nothing open.
             try store.close()
         }
     }
@@ -97,8 +97,8 @@ struct PinnedAgainTests {
         let store = try Toy.open(MemoryFile())
         try Rereading.commit(1, to: store)
         let rereading = Rereading(store)
-        // Separate threads: there are only as many task threads as processors, and each reader blocks one until the
-        // end.
+        // In separate threads: each reader blocks its thread until the end, and there are only as many task threads
+        // as processors.
         let readers = (0..<4).map { _ in Thread { rereading.readUntilOver() } }
         for reader in readers { reader.start() }
         for number: UInt64 in 2...4000 { try Rereading.commit(number, to: store) }
@@ -109,19 +109,19 @@ struct PinnedAgainTests {
         #expect(found.same > 0 && found.others > 0)
         try Rereading.commit(4001, to: store)
         #expect(store.statistics.olderSnapshots == 0)
-        // Nor do abandoned pins hold back the pages that the commits freed.
+        // Abandoned pins don't hold back the pages that the commits freed.
         #expect(store.statistics.retiredBytes <= 1 << 20)
         try Toy.expectSound(store)
         try store.close()
     }
 }
 
-/// Threads that end and begin their views all the time, while each commit gives two cells its own number: pages are
+/// Threads that end and begin their views all the time, while each commit writes its number to two cells. Pages are
 /// reused as soon as they are no longer pinned.
 private final class Rereading: Sendable {
     let store: PageStore
     let isOver = Atomic<Bool>(false)
-    /// How many views began again on the state that they had seen, how many on another; the first problems.
+    /// The numbers of views that began again on their former state and on another state, and the first problems.
     let found = Mutex((same: 0, others: 0, problems: [String]()))
 
     init(_ store: PageStore) { self.store = store }
@@ -143,7 +143,7 @@ private final class Rereading: Sendable {
                 let isSame = try store.beginRead(again: view)
                 rounds += 1
                 if isSame { same += 1 }
-                // Mostly short reads: those meet a commit as they begin.
+                // Mostly short reads, which often meet a commit as they begin.
                 if rounds % 32 == 0 { try look(view, after: last, isSame: isSame) } else { try glance(view) }
             }
             store.endRead(view)
@@ -156,12 +156,12 @@ private final class Rereading: Sendable {
         }
     }
 
-    /// Throws if the root's page is another transaction's now.
+    /// Throws if the root's page now belongs to another transaction.
     private func glance(_ view: PageView) throws {
         _ = try view.page(view.root.page, birth: view.root.birth, kind: .branch, level: 1)
     }
 
-    /// Reads repeatedly, because unpinned pages change meanwhile.
+    /// Reads repeatedly: pages that aren't pinned would change meanwhile.
     private func look(_ view: PageView, after last: UInt64, isSame: Bool) throws {
         let number = view.transaction
         if number < last || isSame != (number == last) { note("\(number) after \(last), told \(isSame)") }

@@ -25,7 +25,7 @@ struct SmallFileTests {
             if disk.size() != sizes.last { sizes.append(disk.size()) }
             try Toy.expectSound(store)
         }
-        // Before the journal grows with the records, which gets more than the rest.
+        // Sizes before the journal grows with the records: its steps are larger.
         let small = sizes.filter { $0 < 400 << 10 }
         #expect(small.count > 2 && sizes.count > small.count, "\(sizes)")
         for (size, next) in zip(small, small.dropFirst()) { #expect(next <= size + size / 2, "\(sizes)") }

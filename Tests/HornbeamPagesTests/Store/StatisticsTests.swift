@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store's statistics: the bytes that the medium may lack, those that the writer keeps in memory, and the holders of
-// retired pages.
+// A store's statistics: the bytes that the medium may lack, the bytes that the writer keeps in memory, and the
+// holders of retired pages.
 
 import Glibc
 import HornbeamTestSupport
@@ -24,7 +24,7 @@ struct StatisticsTests {
         try Toy.commit(ToyChange(cell: 0, value: value, longSectors: 3), to: store)
     }
 
-    @Test("call pages dirty from their writing to the end of a checkpoint that has them")
+    @Test("count pages as dirty from their writing to the end of a checkpoint that has them")
     func dirty() throws {
         #expect(store.statistics.dirtyBytes == 0)
         try change(1)
@@ -37,7 +37,7 @@ struct StatisticsTests {
         #expect(store.statistics.dirtyBytes == 0)
     }
 
-    @Test("call pages of a checkpoint dirty while it is under way, and those of later commits after it")
+    @Test("count pages of a checkpoint as dirty while it runs, and pages of later commits after it")
     func dirtyBesideCheckpoint() throws {
         try change(1)
         store.turn.take()
@@ -57,7 +57,7 @@ struct StatisticsTests {
         #expect(store.statistics.dirtyBytes == 0)
     }
 
-    @Test("call pages dirty still after a checkpoint that failed")
+    @Test("count pages as dirty after a checkpoint that failed")
     func dirtyAfterFailure() throws {
         try change(1)
         disk.plan = SimulatedDisk.Plan(call: disk.calls, fault: .error(EIO))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events of a store: what it does by itself, and what fails in that.
+// The events of a store: the work it does by itself, and the failures in that work.
 
 import Glibc
 import HornbeamPages
@@ -23,7 +23,7 @@ struct StoreEventTests {
         return try Toy.open(disk, options)
     }
 
-    @Test("Recovery tells the commits that it found in the journal, a checkpoint its transaction")
+    @Test("Recovery reports the commits that it found in the journal, a checkpoint its transaction")
     func recovery() throws {
         let disk = try SimulatedDisk()
         let former = try Toy.open(disk)
@@ -43,7 +43,7 @@ struct StoreEventTests {
         #expect(pageBytes > 0 && journalBytes > 0)
     }
 
-    @Test("A checkpoint that is undone is told, and the next one that succeeds")
+    @Test("A checkpoint that is undone is reported, and the next one that succeeds")
     func failedCheckpoint() throws {
         let disk = try SimulatedDisk()
         let store = try open(disk)
@@ -62,7 +62,7 @@ struct StoreEventTests {
         }
     }
 
-    @Test("A failure with an unknown outcome is told once, the end of a store is none")
+    @Test("A failure with an unknown outcome is reported once, the end of a store not at all")
     func failure() throws {
         let disk = try SimulatedDisk()
         let store = try open(disk)
@@ -80,7 +80,7 @@ struct StoreEventTests {
         #expect(!sound.all.contains { if case .failed = $0 { true } else { false } })
     }
 
-    @Test("A file that is cut off tells its sizes")
+    @Test("Cutting a file off reports its sizes")
     func shrinking() throws {
         let disk = try SimulatedDisk()
         let store = try open(disk)

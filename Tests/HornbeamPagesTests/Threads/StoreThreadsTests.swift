@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process's threads for its stores: never more than allowed, and each store has one in the end.
+// The process's threads for its stores: never more than allowed, and in the end each store gets one.
 
 import Glibc
 import HornbeamTestSupport
@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Threads for stores")
 struct StoreThreadsTests {
-    /// Notes how many are served at the same time.
+    /// Records how many stores are served at the same time.
     private final class Figures: Sendable {
         private let counts = Mutex((now: 0, most: 0, served: [Int]()))
 
@@ -42,7 +42,7 @@ struct StoreThreadsTests {
         func serve() { figures.serve(number, microseconds: microseconds) }
     }
 
-    @Test("are few, and serve each one once")
+    @Test("are few, and serve each store once")
     func few() {
         let threads = StoreThreads(most: 3)
         let figures = Figures()
@@ -53,7 +53,7 @@ struct StoreThreadsTests {
         eventually("some wait for ever") { figures.served.count == 50 }
         #expect(figures.most <= 3 && figures.served.sorted() == Array(0..<50))
         #expect(!threads.isAnyWaiting)
-        // They have ended, or are ending: there is one for the next.
+        // The threads have ended or are ending: there is one for the next store.
         #expect(threads.take(Work(figures, 50, microseconds: 0)) != .noThread)
         eventually("the last waits for ever") { figures.served.count == 51 }
     }

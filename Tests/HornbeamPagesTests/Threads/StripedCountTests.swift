@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A count whose holders come and go in many threads: none is missed.
+// A count whose holders come and go in many threads, and which misses none of them.
 
 import Foundation
 import Synchronization
@@ -86,7 +86,7 @@ struct StripedCountTests {
     func mark() {
         let count = count
         let mark = Atomic<Bool>(false)
-        // The number of counted holders inside. Only they, and threads that found none, read it.
+        // The number of counted holders inside. Only these and threads that found no holder read it.
         let inside = Atomic<Int>(0)
         let isOver = Atomic<Bool>(false)
         let alone = Atomic<Int>(0)

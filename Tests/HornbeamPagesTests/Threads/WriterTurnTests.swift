@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of turns, if one thread takes the turn repeatedly and lets others go first.
+// The order of turns when one thread takes the turn repeatedly and lets others go first.
 
 import Foundation
 import HornbeamTestSupport
@@ -16,7 +16,7 @@ struct WriterTurnTests {
     ]
 
     @Test(
-        "a thread that lets others go first follows all waiting ones, and need not wait for later ones",
+        "a thread that lets others go first follows all threads that wait, and needn't wait for later ones",
         arguments: yielding.indices)
     func behindOthers(way: Int) {
         for count in 0..<24 {
@@ -45,7 +45,7 @@ struct WriterTurnTests {
         }
     }
 
-    @Test("threads that ask without end don't keep it from its turn", arguments: yielding.indices)
+    @Test("threads that ask again and again don't keep it from its turn", arguments: yielding.indices)
     func busy(way: Int) {
         let turn = WriterTurn()
         let isDone = Atomic(false)
@@ -66,7 +66,7 @@ struct WriterTurnTests {
         group.wait()
     }
 
-    @Test("the store's thread waits no longer than it says, and not at all once it is to end")
+    @Test("the store's thread waits no longer than it says, and not at all once it has to end")
     func inThread() {
         let turn = WriterTurn()
         turn.take()

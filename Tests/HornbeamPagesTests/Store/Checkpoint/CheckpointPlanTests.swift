@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Invariants 1, 5 and 7 when space is short: the places of a checkpoint's own pages, and the rest when there is none.
+// Invariants 1, 5 and 7 when space is short: the places of a checkpoint's own pages, and its end when there are none.
 
 import HornbeamTestSupport
 import Testing
@@ -8,7 +8,8 @@ import Testing
 
 @Suite("A checkpoint's plan")
 struct CheckpointPlanTests {
-    /// A store whose disk can't grow, with exactly `left` sectors free, and the runs taken for that.
+    /// Returns a store whose disk can't grow, with exactly `left` free sectors, and the runs that were taken for
+    /// that.
     private func tightStore(free left: Int) throws -> (PageStore, [SectorRun]) {
         let disk = try SimulatedDisk()
         let store = try Toy.open(disk)
@@ -66,8 +67,8 @@ struct CheckpointPlanTests {
         try Toy.expectSound(store)
     }
 
-    /// A store whose disk can't grow and is full of single sectors, every other one of them free, except for `nodes`
-    /// free places of node pages. Also returns the sectors that were taken for that.
+    /// Returns a store on a full disk that can't grow, in which every other sector is free, and `nodes` places of
+    /// node pages. Also returns the sectors that were taken for that.
     private func fragmentedStore(pageSize: Int, nodes: Int) throws -> (PageStore, SimulatedDisk, [SectorRun]) {
         var options = StoreOptions.withLargeRing
         options.pageSize = pageSize
@@ -125,7 +126,7 @@ struct CheckpointPlanTests {
         let (store, _, _) = try fragmentedStore(pageSize: pageSize, nodes: 12)
         let space = store.side.space
         #expect(space.freeNodes >= 12 && space.freeSectors > 12 * space.pageSectors + 50)
-        // A map page, a directory, and one for either that grows.
+        // A map page, a directory, and one more of each in case they grow.
         while (try? store.side.takeNode(keeping: .transaction)) != nil {}
         #expect(store.side.space.freeNodes > 6)
         for (reserve, left) in [(SpaceReserve.freeing, 6), (.recovery, 3), (.checkpoint, 0)] {

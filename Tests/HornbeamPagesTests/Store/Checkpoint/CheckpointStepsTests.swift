@@ -114,7 +114,7 @@ struct CheckpointStepsTests {
         for round: UInt64 in 0..<5 {
             let disk = try SimulatedDisk()
             let store = try Toy.open(disk)
-            // So that the ring's end comes after other records in each round.
+            // Commits in front, so that the ring ends after other records in each round.
             for value in 0..<round { try commit(value + 1, store, padding: 60_000) }
             try store.checkpoint()
             let first = store.statistics.transaction

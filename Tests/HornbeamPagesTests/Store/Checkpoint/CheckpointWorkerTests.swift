@@ -246,15 +246,15 @@ struct CheckpointWorkerTests {
         #expect(disk.calls == calls)
     }
 
-    /// A commit that found the turn taken left its checkpoint to the holder of the turn. That one committed nothing,
-    /// and the thread was not notified: the journal stayed as it was, however long the store was idle, to be replayed
-    /// at the next opening. Now the thread is notified of each commit.
+    /// A commit that found the turn taken left its checkpoint to the holder of the turn. If the holder committed
+    /// nothing, the thread wasn't notified: the journal stayed as it was as long as the store was idle, and the next
+    /// opening replayed it. Now the thread is notified of each commit.
     @Test("handles a commit during a transaction that is aborted")
     func besideAnAbortedTransaction() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
         let store = try open(folder, idle: 20)
-        // The thread rests by now, until it is woken.
+        // By now the thread rests until it is woken.
         usleep(100_000)
         let before = store.statistics.checkpoint
         let pending = try Self.enter(1, store)
@@ -265,7 +265,7 @@ struct CheckpointWorkerTests {
         try store.close()
     }
 
-    /// Under load the half-full ring was not noticed, as long as the turn was taken whenever a commit was done. It
+    /// Under load nobody noticed that the ring was half full if the turn was taken at the end of every commit. It
     /// filled up, and one commit paid for a whole checkpoint. Now the thread is woken without the turn.
     @Test("is woken by a ring that is half full, whichever thread has the turn")
     func halfFull() throws {
@@ -291,9 +291,9 @@ struct CheckpointWorkerTests {
         return try #require(try change.redo.withBytes { try writer.enter(redo: $0, durability: .full) })
     }
 
-    /// The kernel gives a signal for a process to any thread that doesn't block it, including ours: a program that
-    /// blocks SIGTERM in its own threads and waits for it was ended by one in a library's thread. Now ours blocks all
-    /// signals but faults.
+    /// The kernel delivers a signal for a process to any thread that doesn't block it, including the library's
+    /// threads: a program that blocked SIGTERM in its own threads and waited for it was ended through one of these.
+    /// Now they block all signals but faults.
     @Test("takes none of the program's signals")
     func signals() throws {
         let folder = try TemporaryFolder()
@@ -303,7 +303,7 @@ struct CheckpointWorkerTests {
         var former = sigset_t()
         sigemptyset(&none)
         pthread_sigmask(SIG_SETMASK, &none, &former)
-        // The first commit starts the thread: without it the test might examine another test's.
+        // The first commit starts the thread: without a commit the test might examine the thread of another test.
         let opened = Result { () throws -> PageStore in
             let store = try open(folder)
             try Toy.commit(ToyChange(cell: 1, value: 1), to: store)

@@ -49,7 +49,7 @@ struct CommitPaceTests {
         store.turn.give()
         let write = try store.beginWrite()
         run.write(to: store)
-        // With any amount beyond the bound.
+        // Any amount beyond the bound.
         store.side.pace.wait(made: 1 << 30) { 1 << 40 }
         write.abort()
         try store.checkpoint()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening a file with unreadable sectors. CrashTests prove the recovery of the rest.
+// Opening a file with unreadable sectors. CrashTests covers recovery without them.
 
 import Glibc
 import HornbeamTestSupport
@@ -17,7 +17,8 @@ struct RecoveryTests {
         return try #require(disk.killedImage())
     }
 
-    /// Like a mapped file with a bad sector: a call gives an error, the mapping the guard's zeros.
+    /// Returns a disk like a mapped file with a bad sector: a call gives an error, the mapping gives the guard's
+    /// zeros.
     private func disk(_ image: [UInt8], without sector: UInt64) throws -> SimulatedDisk {
         let disk = try SimulatedDisk(image: image)
         let mapping = try #require(disk.mapping)
@@ -26,8 +27,8 @@ struct RecoveryTests {
         return disk
     }
 
-    /// The journal was read in the mapping: an unreadable sector read as zeros, which looks like the journal's end.
-    /// Recovery ended with a checkpoint, and the commits after that sector were lost for good, although the next
+    /// The journal was read through the mapping: an unreadable sector read as zeros, which looks like the journal's
+    /// end. Recovery then made a checkpoint, and the commits after that sector were lost for good, although the next
     /// attempt might have read it. Now it is an error, and nothing is written.
     @Test("of a journal with a sector that can't be read is an error, and leaves the file as it is")
     func unreadableJournal() throws {
@@ -40,8 +41,8 @@ struct RecoveryTests {
         #expect(try Toy.open(SimulatedDisk(image: image)).statistics.transaction == 6)
     }
 
-    /// An unreadable header slot was zeros as well, and in the mapping of a real file it made all mapped bytes count as
-    /// lost. Now it is a damaged slot: the other one is used, and it is written anew.
+    /// An unreadable header slot was read as zeros, and in the mapping of a real file it made all mapped bytes count
+    /// as lost. Now it is a damaged slot: the other slot is used, and the damaged one is written anew.
     @Test("of a file with one unreadable header slot uses the other one and renews it")
     func unreadableSlot() throws {
         let image = try image()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a checkpoint starts the writing of its pages to the medium before it syncs: only if they are many, because each
-// call costs something, and then for all of them.
+// A checkpoint may start writing its pages to the medium before it syncs. It does so only if they are many, because
+// each call has a cost, and then for all of them.
 
 import HornbeamTestSupport
 import Synchronization
@@ -10,7 +10,7 @@ import Testing
 
 @Suite("A checkpoint's write-back")
 struct WriteBackTests {
-    /// The bytes that must be dirty for it.
+    /// The number of dirty bytes from which write-back starts.
     private static let bound: UInt64 = 8 << 20
 
     /// Eight commits of a root and a leaf, of two sectors each, and a long value, which make `bytes` bytes dirty.
@@ -61,7 +61,7 @@ struct WriteBackTests {
             }
         }
         store.endRead(again)
-        // In the middle of three extents: nothing else is in this one.
+        // Nothing else is in the middle one of three extents.
         let middle = (old.page + UInt64(old.sectors) / 2) << FileFormat.sectorShift
         #expect(!asked.contains { $0.contains(middle) })
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page layer's part of a compaction; the whole of it is proved with trees (HornbeamTreeTests).
+// The page layer's part of a compaction; HornbeamTreeTests tests whole compactions with trees.
 
 import Glibc
 import HornbeamTestSupport
@@ -9,16 +9,16 @@ import Testing
 
 @Suite("Cutting a file off")
 struct CompactionTests {
-    @Test("at closing leaves a 128th of the used size, in whole extents, and waits for twice as much")
+    @Test("at closing keeps a 128th of the used size, in whole extents, and needs more than twice that free")
     func keptEnd() {
         let extent = FileFormat.extentSectors
-        // With 300 extents in use it is two.
+        // With 300 extents in use, two are kept.
         let used = 300 * extent
         #expect(PageStore.keptEnd(used, of: used) == nil)
         #expect(PageStore.keptEnd(used, of: used + 4 * extent) == nil)
         #expect(PageStore.keptEnd(used, of: used + 5 * extent) == used + 2 * extent)
         #expect(PageStore.keptEnd(used, of: 3 * used) == used + 2 * extent)
-        // With few it is none, and one is not worth the work.
+        // With few extents in use none is kept, and a cut by one extent isn't worth the work.
         for used in [2, 3, 100, 127].map({ $0 * extent }) {
             #expect(PageStore.keptEnd(used, of: used + extent) == nil)
             #expect(PageStore.keptEnd(used, of: used + 2 * extent) == used)
@@ -36,7 +36,7 @@ struct CompactionTests {
         for _ in 0..<10 {
             disk = try SimulatedDisk(image: disk.killedImage())
             store = try Toy.open(disk)
-            // 600 KiB in pages each time, and few of them.
+            // 600 KiB of pages each time, few of them in use.
             for _ in 0..<40 {
                 value += 1
                 try Toy.commit(ToyChange(cell: 8 + Int(value % 4), value: value), to: store)
@@ -47,14 +47,14 @@ struct CompactionTests {
             #expect(try Toy.cells(of: try Toy.open(SimulatedDisk(image: disk.killedImage())))[8].longSectors == 0)
         }
         #expect(grown <= 1 && Set(sizes).count <= 2, "\(grown) times, \(sizes)")
-        // Long values of 8,000 sectors, the beginning of the file, and two extents that are used in part or not at all.
+        // Long values of 8,000 sectors, the beginning of the file, and two extents that are partly used or free.
         let used = 8_000 + 2 * FileFormat.extentSectors
         #expect(sizes[0] <= 4096 * (used + 2 * FileFormat.extentSectors), "\(sizes)")
     }
 
-    /// The checkpoint of a cut had to grow the file for its own pages, and failed then. The file was as long as before,
-    /// but readers had been given the planned end: pages written beyond it later were called corrupt. Now they are
-    /// given the size again.
+    /// The checkpoint of a cut had to grow the file for its own pages, and failed. The file kept its length, but
+    /// readers had got the planned end: pages written beyond it later were reported as corrupt. Now they get the old
+    /// size again.
     @Test("that fails leaves readers the whole file")
     func failedCut() throws {
         let disk = try SimulatedDisk()

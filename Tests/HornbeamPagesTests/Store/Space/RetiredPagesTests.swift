@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Invariants 1 and 2: the buckets against the rule itself, evaluated for every page after every step.
+// Invariants 1 and 2: the buckets of retired pages compared with the rule itself, for every page after every step.
 
 import HornbeamTestSupport
 import Testing
@@ -20,7 +20,7 @@ struct RetiredPagesTests {
             var freed: [SectorRun] = []
             switch Int.random(in: 0..<4, using: &generator) {
             case 0:
-                // Pins are only ever taken of the newest state.
+                // Only the newest state can be pinned.
                 retired.pin(transaction)
                 pins.append(transaction)
             case 1:

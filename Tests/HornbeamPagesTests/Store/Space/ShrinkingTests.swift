@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When shrinking is tried. Its effect is proved with trees, whose pages move.
+// When shrinking is tried. HornbeamTreeTests tests its effect with trees, whose pages move.
 
 import Testing
 
@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Whether to shrink a file")
 struct ShrinkingTests {
-    @Test("depends on the greatest need at the last eight checkpoints of commits, once there were as many")
+    @Test("depends on the greatest need at the last eight checkpoints of commits, once there were eight")
     func peaks() {
         var shrinking = Shrinking()
         for sectors: UInt64 in 1...7 {
@@ -16,7 +16,7 @@ struct ShrinkingTests {
         }
         shrinking.note(peak: 50)
         #expect(shrinking.peak == 700)
-        // The peaks of shrinking itself don't count.
+        // The peaks caused by shrinking itself don't count.
         shrinking.isUnderWay = true
         shrinking.note(peak: 10_000)
         shrinking.isUnderWay = false
@@ -35,7 +35,7 @@ struct ShrinkingTests {
         #expect(!shrinking.isWorthwhile(occupied: 800, sectors: 1600, isRead: false))
         #expect(!shrinking.isWorthwhile(occupied: 700, sectors: 1800, isRead: false))
         #expect(shrinking.isWorthwhile(occupied: 699, sectors: 1600, isRead: false))
-        // A snapshot that prevented it may have ended.
+        // The snapshot that prevented it may have ended.
         shrinking.note(hasGained: false, occupied: 800, sectors: 1600, isRead: true)
         #expect(!shrinking.isWorthwhile(occupied: 800, sectors: 1600, isRead: true))
         #expect(shrinking.isWorthwhile(occupied: 800, sectors: 1600, isRead: false))
