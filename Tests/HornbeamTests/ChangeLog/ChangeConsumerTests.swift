@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Consumers of the change log: the changes and their order, acknowledgements, and that nothing is lost or delivered
-// twice, wherever a process ends.
+// Consumers of the change log: the changes and their order, acknowledgements; no change is lost or delivered twice,
+// wherever a process ends.
 
 import Foundation
 import HornbeamPages
@@ -28,7 +28,7 @@ struct LoggedTag {
     var text: String
 }
 
-/// A consumer's record of a change: how often it has seen the change.
+/// A consumer's record of a change: the number of times it has seen the change.
 @EntityModel
 struct SeenChange {
     let id: Int
@@ -46,7 +46,7 @@ struct Relogged {
     @Relationship(deleteRule: .cascade) var labels: [LoggedTag]?
 }
 
-/// A logged entity under its third name.
+/// `Logged` under a third name.
 @EntityModel
 struct LoggedThrice {
     @Unique<Self>(\.code, collisions: .replace) private var byCode
@@ -57,7 +57,7 @@ struct LoggedThrice {
     @Relationship(deleteRule: .cascade) var labels: [LoggedTag]?
 }
 
-/// A logged entity with one more property.
+/// `Logged` with one more property.
 @EntityModel
 struct Weighed {
     @Unique<Self>(\.code, collisions: .replace) private var byCode
@@ -93,7 +93,7 @@ extension Database {
         try write { context in for id in ids { try Logged(id: id, code: "c\(id)").save(to: &context) } }
     }
 
-    /// Whether a write notes its changes.
+    /// Returns whether a write records its changes.
     fileprivate func isGathering() throws -> Bool {
         try write { try $0.session.core.capture != nil }
     }
@@ -104,7 +104,7 @@ extension Database {
 }
 
 extension ChangeConsumer {
-    /// The next changes as text.
+    /// Returns the next changes as text.
     fileprivate func lines(limit: Int = 100) throws -> [String] {
         switch try next(limit: limit) {
         case .none: []
@@ -145,7 +145,7 @@ struct ChangeConsumerTests {
         try database.write { context in
             try Logged(id: 3, code: "x", labels: .relation([LoggedTag(id: "a", text: "")])).save(to: &context)
             try SeenChange(id: 1, times: 0).save(to: &context)
-            // These are no changes: a save without a difference, an addition and deletion, an undone change.
+            // None of these is a change: a save without a difference, an addition and deletion, an undone change.
             try Logged(id: 2, code: "c2").save(to: &context)
             try Logged(id: 9, code: "c9").save(to: &context)
             try Logged.delete(id: 9, from: &context)
@@ -183,7 +183,7 @@ struct ChangeConsumerTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("each have their own changes, by name; a changed wish counts from then on; an ended one leaves nothing")
+    @Test("each have their own changes, by name; changed types apply from then on; an ended one leaves nothing")
     func several() throws {
         let database = try database()
         let first = try database.consumer(named: "first", of: Logged.self)
@@ -209,13 +209,13 @@ struct ChangeConsumerTests {
             let transaction = try context.session.core.transaction
             return try ChangeLog(in: transaction).map { try transaction.count($0.tree) }
         }
-        // The other one, with its two changes.
+        // Only the other consumer's two changes are left.
         #expect(left == 3)
         #expect(try second.lines().count == 2)
         #expect(try database.unregisterConsumer(named: "second"))
         #expect(try !database.unregisterConsumer(named: "second"))
         #expect(try !database.treeNames().contains(ChangeLog.treeName))
-        // A new consumer with the name is another one.
+        // A new consumer of that name doesn't continue the former one.
         let again = try database.consumer(named: "first", of: Logged.self)
         try database.put(5)
         #expect(try again.lines() == ["1 inserted Logged 5"])
@@ -234,11 +234,11 @@ struct ChangeConsumerTests {
         #expect(try upload.lines() == ["gap 2-5"])
         try upload.acknowledge(through: 5)
         #expect(try upload.lines() == ["6 inserted Logged 6", "7 inserted Logged 7", "8 inserted Logged 8"])
-        // Another bound applies at once.
+        // A changed bound applies at once.
         _ = try database.consumer(named: "upload", of: Logged.self, retention: 2)
         #expect(try upload.lines() == ["gap 6-6"])
         _ = try database.consumer(named: "upload", of: Logged.self, retention: 3)
-        // More in one commit than the log keeps at all.
+        // One commit with more changes than the log keeps.
         try database.put(10, 11, 12, 13, 14)
         #expect(try upload.lines() == ["gap 6-10"])
         try upload.acknowledge(through: 10)
@@ -262,7 +262,7 @@ struct ChangeConsumerTests {
         let mayLog = database.mayLog.load(ordering: .relaxed)
         #expect(!mayLog)
         #expect(try !database.isGathering())
-        // A load beyond the observers' limit is logged as a whole.
+        // Even a load that is too large for observers is logged as a whole.
         let upload = try database.consumer(named: "upload", of: Logged.self)
         try database.write { context in
             for id in 0..<11_000 { try Logged(id: 100 + id, code: "n\(id)").save(to: &context) }
@@ -270,7 +270,7 @@ struct ChangeConsumerTests {
         #expect(try database.changeConsumers().map(\.pending) == [11_000])
         let batch = try #require(try upload.next(limit: 20_000).batch)
         #expect(batch.changes.count == 11_000 && batch.last == 11_000)
-        // Nor once they are removed.
+        // Nor after consumers are removed.
         try database.unregisterConsumer(named: "upload")
         #expect(try !database.isGathering())
     }
@@ -326,7 +326,7 @@ struct ChangeConsumerTests {
         }
     }
 
-    @Test("get each change once if a type has taken the name of another type that they wanted")
+    @Test("get each change once if one of their types has taken another one's name")
     func takenNames() throws {
         let both: [any EntityModelProtocol.Type] = [Logged.self, Relogged.self, LoggedTag.self, SeenChange.self]
         let file = try MigratedFile([]) { _ in }
@@ -346,7 +346,7 @@ struct ChangeConsumerTests {
         }
     }
 
-    @Test("get the changes before one of a type that no longer exists first")
+    @Test("first get the changes before that of a type that no longer exists")
     func droppedTypes() throws {
         let file = try MigratedFile([]) { _ in }
         try file.open(models) { database in
@@ -384,7 +384,7 @@ struct ChangeConsumerTests {
         #expect(error?.code == .conflict)
         #expect(try other.lines() == ["3 inserted Logged 3"])
         #expect(try database.read { try SeenChange.query().resolve(in: $0).map(\.id) } == [2])
-        // A consumer that keeps its own count may acknowledge twice.
+        // A consumer that records its own progress may acknowledge twice.
         try other.acknowledge(first)
         #expect(try other.lines() == ["3 inserted Logged 3"])
     }
@@ -433,7 +433,7 @@ struct ChangeConsumerTests {
         let nobody = try problems { log, _ in try log.transaction.put(log.tree, [0] + Array("upload".utf8), [7]) }
         #expect(nobody.first == "a consumer of changes is not readable")
         #expect(nobody.dropFirst().allSatisfy { $0 == "the change log has an entry of no consumer" })
-        // A write can't record its changes: it is refused rather than forgotten, until the consumer is removed.
+        // The write can't record its changes: it is refused until the consumer is removed, so that no change is lost.
         #expect(throws: HornbeamError.self) { try database.put(4) }
         #expect(try database.unregisterConsumer(named: "upload"))
         try database.put(4)
@@ -515,7 +515,7 @@ struct ChangeConsumerTests {
                         let isTold = error.code == .corrupt || error.code == .invalid || error.code == .schemaMismatch
                         #expect(isTold, "\(what): \(error)")
                     }
-                    // In every case it is removed with the consumer.
+                    // In every case the damaged log is removed with the consumer.
                     #expect(try database.unregisterConsumer(named: "upload"), "\(what)")
                     try database.put(4)
                     #expect(try database.check { Issue.record("\(what): \($0)") })
@@ -581,7 +581,7 @@ struct ChangeConsumerTests {
         }
         #expect(try linked.lines() == ["6 inserted Logged 4", "7 updated Logged 2", "8 relinked Logged 1"])
         try linked.acknowledge(through: 8)
-        // A deleted entity takes its links with it. A one-way relation is no property of its target.
+        // A deleted entity's links are deleted with it. A one-way relation is no property of its target.
         try database.write { context in _ = try LoggedTag.delete(id: "a", from: &context) }
         // A change undone within a write changes no link.
         struct Undone: Error {}
@@ -620,7 +620,7 @@ struct ChangeConsumerTests {
         _ = try await observer.next()
         func load() throws {
             try database.write { context in
-                // Touches and links that only observers get.
+                // Touches and links, which only observers get.
                 for id in 0..<50 {
                     try SeenChange(id: id, times: 0).save(to: &context)
                     _ = try SeenChange.touch(id, in: &context)
@@ -694,7 +694,7 @@ struct ChangeConsumerTests {
         }
     }
 
-    /// Handles the pending changes, one batch after the other, and keeps count of them in the database itself.
+    /// Handles the pending changes, one batch after the other, and counts them in the database itself.
     private func work(_ consumer: ChangeConsumer, _ database: Database) throws {
         while let batch = try consumer.next(limit: 2).batch {
             try database.write { context in
@@ -718,7 +718,7 @@ struct ChangeConsumerTests {
             try database.put(1, 2, 3)
             try database.close()
         }
-        // The number of commits, and of acknowledged ones.
+        // Returns the numbers of commits and of acknowledged changes.
         func live(_ disk: SimulatedDisk) -> (committed: Int, acknowledged: UInt64) {
             var done = (committed: 3, acknowledged: UInt64(0))
             do {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state that the log keeps for a consumer besides its changes: a note, and the types with changes in a gap. And the
-// changes that a consumer gets in a given state.
+// The state that the log keeps for a consumer besides its changes: a note, and the types with changes in a gap. Also
+// the changes that a consumer gets in a given state.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -126,7 +126,7 @@ struct ConsumerStateTests {
         try database.tag("a", "b")
         #expect(gap(try both.next()) == 1...1)
         #expect(try both.missed(database) == ["Logged"])
-        // The end of the gap is another by now: missed changes stay missed.
+        // The gap has grown since then: missed changes stay missed.
         try database.tag("c", "d")
         #expect(gap(try both.next()) == 1...3)
         try both.acknowledge(through: 1)
@@ -135,7 +135,7 @@ struct ConsumerStateTests {
         try both.acknowledge(through: 3)
         #expect(try both.missed(database) == [])
         #expect(gap(try both.next()) == nil)
-        // A write of more changes than the log keeps at all: some aren't put.
+        // A write with more changes than the log keeps: some of them aren't stored.
         try database.write { context in
             for id in 10..<13 { try Logged(id: id, code: "c\(id)").save(to: &context) }
             for id in ["x", "y", "z"] { try LoggedTag(id: id, text: "").save(to: &context) }
@@ -148,8 +148,8 @@ struct ConsumerStateTests {
         }
         #expect(try both.missed(database) == ["LoggedTag"])
         #expect(try database.check { Issue.record("\($0)") })
-        // Another bound takes more at once; changes of a type no longer wanted aren't delivered, unless it is wanted
-        // again.
+        // A smaller bound removes more changes at once; changes of a type that isn't wanted any more aren't
+        // delivered, unless it is wanted again.
         try both.acknowledge(through: try #require(gap(try both.next())).upperBound)
         _ = try database.consumer(named: "both", of: Logged.self, SeenChange.self, retention: 1)
         #expect(try both.missed(database) == ["Logged"])
@@ -234,7 +234,7 @@ struct ConsumerStateTests {
             var consumer = StoredConsumer(number: 3)
                 .wanting(ChangeWish(types: ["Logged", "LoggedTag"], links: true, limit: 4))
             (consumer.acknowledged, consumer.first, consumer.next) = (2, gap ? 7 : 3, 9)
-            // Like format 2, with another first byte and without the note's two bytes.
+            // As in format 2, which has another first byte and lacks the note's two bytes.
             var bytes = consumer.bytes
             bytes[0] = 1
             bytes.removeSubrange(37..<39)
@@ -245,7 +245,7 @@ struct ConsumerStateTests {
         }
     }
 
-    @Test("Unreadable changes that a bound removes may be of any type; the write goes on")
+    @Test("Unreadable changes that a bound removes may be of any type; the write continues")
     func unreadable() throws {
         let database = try Database.inMemory(models: Logged.self, LoggedTag.self)
         let both = try database.consumer(named: "both", of: Logged.self, LoggedTag.self, retention: 3)
@@ -259,7 +259,7 @@ struct ConsumerStateTests {
         try damaged.put(tree, key, [0xFF])
         try damaged.commit()
         for id in 2...4 { try database.put(id) }
-        // The unreadable change may be of the other type, although that type had none.
+        // The unreadable change may be of the other type, although that type had no changes.
         #expect(try both.missed(database) == ["Logged", "LoggedTag"])
         try both.acknowledge(through: 1)
         #expect(ids(try both.next()) == [2, 3, 4])

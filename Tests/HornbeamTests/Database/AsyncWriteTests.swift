@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous writes at the same time: they share write-throughs, are acknowledged only when durable, and each learns
-// its own outcome. The medium is held up until a known number of closures has run, so that the order is known.
+// Concurrent asynchronous writes share write-throughs, are acknowledged only when they are durable, and each gets its
+// own outcome. The medium is held up until a known number of closures has run, so that the order is known.
 
 import Foundation
 import HornbeamPages
@@ -21,7 +21,7 @@ struct AsyncNote {
 struct AsyncWriteTests {
     private struct Refused: Error {}
 
-    /// A file whose first write-through, once it is held, does not return before the test releases it.
+    /// A file whose first write-through, once the file is held, returns only when the test releases it.
     private final class HeldFile: StoreFile {
         let disk: SimulatedDisk
         let gate = DispatchSemaphore(value: 0)
@@ -55,9 +55,9 @@ struct AsyncWriteTests {
     private final class HeldDisk: Sendable {
         private let file: HeldFile
         let database: Database
-        /// Closures that have run.
+        /// Number of closures that have run.
         let ran = Atomic<Int>(0)
-        /// Numbers of writes that have returned, and of those that failed by the disk.
+        /// Numbers of the writes that have returned, and of those that failed because of the disk.
         let returned = Atomic<Int>(0)
         let failed = Atomic<Int>(0)
 
@@ -82,19 +82,19 @@ struct AsyncWriteTests {
             }
         }
 
-        /// Releases the medium once all closures have run, although none is durable.
+        /// Releases the medium once `count` closures have run, none of which is durable.
         func release(after count: Int, _ look: () -> Void = {}) async throws {
             for _ in 0..<10_000 where ran.load(ordering: .relaxed) < count {
                 try await Task.sleep(for: .milliseconds(1))
             }
             #expect(ran.load(ordering: .relaxed) == count)
-            // The last one enters after its closure.
+            // The last commit enters after its closure has run.
             try await Task.sleep(for: .milliseconds(20))
             look()
             file.gate.signal()
         }
 
-        /// The entities left after a power failure now.
+        /// Returns the entities that a power failure now would leave.
         func survivors(seed: UInt64) throws -> [Int] {
             let disk = try SimulatedDisk(image: disk.powerLossImage(seed: seed))
             let database = try Database(SchemaOpening(models: try ModelSet([AsyncNote.self]))) {
@@ -105,7 +105,7 @@ struct AsyncWriteTests {
         }
     }
 
-    @Test("share write-throughs, run on while the medium is busy, and return only when they are durable")
+    @Test("share write-throughs, continue while the medium is busy, and return only when they are durable")
     func together() async throws {
         let held = try HeldDisk()
         let before = held.writeThroughs
@@ -152,10 +152,10 @@ struct AsyncWriteTests {
         #expect(try held.survivors(seed: 1) == (10..<20).filter { $0 != 13 })
     }
 
-    @Test("that wait for a write-through which fails all fail with its error, and later ones go on")
+    @Test("that wait for a failing write-through all fail with its error; later ones work")
     func failure() async throws {
         let held = try HeldDisk()
-        // The first one's write-through is held up, so the others wait for the second.
+        // The first write-through is held up, so that the other writes wait for the second.
         let first = Task { try await held.save(100) }
         for _ in 0..<10_000 where held.ran.load(ordering: .relaxed) == 0 { try await Task.sleep(for: .milliseconds(1)) }
         try await Task.sleep(for: .milliseconds(20))
@@ -184,7 +184,7 @@ struct AsyncWriteTests {
         let (begun, signal) = AsyncStream.makeStream(of: Void.self)
         let gate = DispatchSemaphore(value: 0)
         let first = Task {
-            // Also if the write fails before it begins.
+            // Also if the write fails before it begins its closure.
             defer { signal.finish() }
             try await database.write { context in
                 signal.yield()

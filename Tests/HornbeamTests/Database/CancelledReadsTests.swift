@@ -15,7 +15,7 @@ private struct Article {
     var text: String
     var length: Int
 
-    /// Lets a test stop at the first row.
+    /// True once the first row was read, so that a test can stop there.
     var seen: Bool {
         Gate.passed.add(1, ordering: .relaxed)
         if Gate.isWatched.exchange(false, ordering: .relaxed) {
@@ -110,7 +110,7 @@ struct CancelledReadsTests {
         }
     }
 
-    /// Each would take hours.
+    /// Each of these would take hours.
     @Test(
         "a statement that computes without reading ends soon",
         .timeLimit(.minutes(1)),

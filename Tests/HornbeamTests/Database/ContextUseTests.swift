@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A context is valid in its closure and in the closure's thread, and waiting for a database without blocking holds up
-// nothing else.
+// A context is valid only in its closure and in the closure's thread. Waiting for a database without blocking holds
+// up nothing else.
 
 import Foundation
 import Hornbeam
@@ -13,7 +13,7 @@ private struct Tick {
     let id: Int
     var note = ""
 
-    /// A strategy may be a constant: it is Sendable.
+    /// A strategy may be a static constant, because it is Sendable.
     static let ifEmpty = MergeStrategy<Self> { old, new in
         Tick(id: old.id, note: old.note.isEmpty ? new.note : old.note)
     }
@@ -65,7 +65,7 @@ struct ContextUseTests {
             elsewhere { refusal { _ = try context.ids(Tick.self) } }
             #expect(try context.ids(Tick.self) == [1])
         }
-        // Any thread may have the turn.
+        // Any thread may take its turn.
         elsewhere {
             #expect(throws: Never.self) {
                 try read.read { (context) throws in #expect(try context.ids(Tick.self) == [1]) }
@@ -78,7 +78,7 @@ struct ContextUseTests {
         }
     }
 
-    @Test("after its closure is an error, in a task too")
+    @Test("after the end of their closure is an error, in a task too")
     func late() async throws {
         let database = try Database.inMemory(models: Tick.self)
         try await database.write { try Tick(id: 1).save(to: &$0) }
@@ -92,7 +92,7 @@ struct ContextUseTests {
         let read = try database.longLivedRead()
         let held = try read.read { $0 }
         refusal { _ = try held.ids(Tick.self) }
-        // A context with a store of its own may go from thread to thread.
+        // A context with a store of its own may be used by one thread after the other.
         var context = Context()
         try Tick(id: 1, note: "a").save(to: &context)
         try Tick(id: 1, note: "b").save(to: &context, options: Tick.ifEmpty)
@@ -108,7 +108,7 @@ struct ContextUseTests {
 
 @Suite("A `Context()`")
 struct OwnContextTests {
-    @Test("refuses a thread while another one is using it, and no other, and is whole afterwards")
+    @Test("refuses a second thread only while a first one uses it, and is whole afterwards")
     func twoThreads() throws {
         var context = Context()
         try Tick(id: 1, note: "a").save(to: &context)
@@ -121,7 +121,7 @@ struct OwnContextTests {
                 #expect(throws: HornbeamError.self) { try Tick(id: 2).save(to: &copy) }
                 #expect(throws: HornbeamError.self) { try copy.transaction { _ in } }
             }
-            // This thread continues, also with its earlier work.
+            // The first thread continues, also with its earlier work.
             try Tick(id: 3, note: "b").save(to: &context)
             #expect(try own.ids(Tick.self) == [1, 3])
         }
@@ -133,7 +133,7 @@ struct OwnContextTests {
                 #expect(ids == [1, 3, 4])
             }
         }
-        // A closure that throws releases it, too.
+        // A closure that throws releases the context, too.
         struct Refused: Error {}
         #expect(throws: Refused.self) { try context.transaction { _ in throw Refused() } }
         elsewhere {
@@ -173,7 +173,7 @@ struct CooperativeThreadTests {
                 continuation.resume()
             }
         }
-        // Many times as many as there are task threads.
+        // Many times the number of task threads.
         let count = 8 * ProcessInfo.processInfo.activeProcessorCount
         let counts = Counts()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -192,11 +192,11 @@ struct CooperativeThreadTests {
                     _ = try await lists.next()
                     counts.seen.add(1, ordering: .relaxed)
                     counts.begun.add(1, ordering: .relaxed)
-                    // Runs only once a write has ended.
+                    // Resumes only once a write has ended.
                     _ = try await lists.next()
                 }
             }
-            // All of them wait, for the write or for its end, except the reads, and yet others get their turn.
+            // All of them wait for the write or for its end, except the reads; nevertheless, others get their turn.
             while counts.begun.load(ordering: .relaxed) < 3 * count || counts.reads.load(ordering: .relaxed) < count {
                 try await Task.sleep(for: .milliseconds(1))
             }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Databases: transactions that apply wholly or not at all, contexts that end with them, files that are reopened.
+// Databases: transactions that apply wholly or not at all, contexts that end with their transaction, files that are
+// reopened.
 
 import Foundation
 import Hornbeam
@@ -147,7 +148,7 @@ struct DatabaseTests {
             let ids = (0..<round).map { "\($0)" }
             try database.read { context throws in
                 #expect(try context.ids(User.self) == ids)
-                // Within a read another one begins, in a session of its own.
+                // Another read begins within the read, in a session of its own.
                 let inner = try database.read { inner in try inner.ids(User.self) }
                 #expect(inner == ids)
                 if round % 3 == 1 { kept.append(context) }
@@ -229,14 +230,14 @@ struct DatabaseTests {
         }
     }
 
-    @Test("a write has the durability that it asks for, `.none` too: after a crash it may be missing")
+    @Test("a write has the durability that it asks for; with `.none` it may be missing after a crash")
     func durability() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "hornbeam-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appending(path: "test.hornbeam").path
         let database = try Database(at: path, models: User.self)
-        /// Opens the file that a crash right now would leave.
+        /// Opens the file that a crash right now would leave, and returns its content.
         func survivors(_ name: String) throws -> [String] {
             let copy = folder.appending(path: name).path
             try FileManager.default.copyItem(atPath: path, toPath: copy)
@@ -249,8 +250,8 @@ struct DatabaseTests {
         try writeNow()
         #expect(try survivors("1") == ["default"])
         func writeNoneNow() throws { try database.write(durability: .none, save("none")) }
-        // A checkpoint in the background, after a second without commits, makes it durable after all: if the machine is
-        // too busy for a look before that, look again.
+        // A background checkpoint, after a second without commits, makes the write durable in the end. The test tries
+        // again if the machine was too busy for it to look before that.
         var isLost = false
         for attempt in 0..<20 where !isLost {
             try writeNoneNow()

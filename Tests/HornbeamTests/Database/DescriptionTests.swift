@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of values of the API: errors under Foundation, statistics as a report.
+// The text of the API's values: errors under Foundation, and statistics as a report.
 
 import Foundation
 import HornbeamPages

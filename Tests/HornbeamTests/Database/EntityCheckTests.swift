@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The findings of a check: each kind of damage is put into a sound store, and reported in words, together with other
-// faults.
+// The findings of a check: each kind of damage is put into a sound store, and the check must describe it, even beside
+// other faults.
 
 import HornbeamPages
 import HornbeamTree

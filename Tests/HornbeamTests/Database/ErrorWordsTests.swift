@@ -188,7 +188,7 @@ struct ErrorWordsTests {
         }
     }
 
-    @Test("nothing where a Codable property holds numbers that JSON has no form for")
+    @Test("nothing about numbers in a Codable property that JSON can't represent")
     func specialNumbers() throws {
         var context = Context()
         let curve = Form.Curve(start: -.infinity, middle: [.nan, 1.5], end: .infinity)

@@ -106,7 +106,7 @@ struct LimitsPageTests {
         ("transactions of a file", [Int(FileFormat.maximumNumber - 1)]),
     ]
 
-    /// Limits whose figures aren't constants visible to a test.
+    /// Limits whose figures a test can't read from constants.
     private static let others: Set<String> = [
         "a decimal", "the name of a migration step", "ids in a hand-kept list", "the id and the link of an emitted row",
         "the name of an index made at run time", "a text under a Unicode collation",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of a database as Prometheus reads them.
+// The figures of a database in Prometheus's format.
 
 import Foundation
 import HornbeamTestSupport
@@ -23,7 +23,7 @@ struct MetricsTests {
         return database.statistics
     }
 
-    /// The values of all lines by name and labels. Records lines that the format doesn't have.
+    /// Returns the values of all lines by name and labels. Records an issue for each invalid line.
     private func values(_ text: String) -> [String: UInt64] {
         var values: [String: UInt64] = [:]
         var typed: String?

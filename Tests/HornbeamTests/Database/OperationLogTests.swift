@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of a database: what it reports, and that its handler may do what it likes.
+// The log of a database: its entries, and that its handler may use the database in any way.
 
 import Dispatch
 import Foundation
@@ -19,7 +19,7 @@ private struct LoggedParcel {
     var weight = 1
 }
 
-/// The entries that a log has had.
+/// Collects the entries of a log.
 private final class Entries: Sendable {
     private let entries = Mutex<[Database.LogEntry]>([])
 
@@ -88,7 +88,7 @@ struct OperationLogTests {
     func recovery() throws {
         let database = try open(Database.Options())
         try save(1...10, in: database)
-        // As a kill at this moment would leave it: nothing is being written.
+        // A copy made while nothing is being written is what a kill would leave.
         let copy = folder.path("killed.hornbeam")
         try FileManager.default.copyItem(atPath: path, toPath: copy)
         try database.close()
@@ -199,7 +199,7 @@ struct OperationLogTests {
             defer { try? database.close() }
             _ = try database.read { try LoggedParcel.query().resolve(in: $0) }
         }
-        // An opening that fails leaves nobody to wait for its entries.
+        // An opening that fails doesn't wait for its entries.
         for _ in 0..<500 where entries.of(.operationFailed).isEmpty { Thread.sleep(forTimeInterval: 0.01) }
         let failed = try #require(entries.of(.operationFailed).first)
         #expect(failed.level == .error && failed.values["code"] == .string("corrupt"))
@@ -207,7 +207,7 @@ struct OperationLogTests {
 
     // MARK: The handler
 
-    @Test("A handler may read, write and close the database whose log it has", .timeLimit(.minutes(1)))
+    @Test("A handler may read, write and close the database whose log it receives", .timeLimit(.minutes(1)))
     func usingHandler() throws {
         let opened = Mutex<Database?>(nil)
         let calls = Mutex((reads: 0, writes: 0))
@@ -221,7 +221,7 @@ struct OperationLogTests {
                 calls.withLock { $0.writes += 1 }
                 if entry.values["kind"] == .string("write") { try database.checkpoint() }
             } catch {
-                // The last entries come after the end.
+                // The last entries come after the database is closed.
             }
         }
         let database = try open(options)
@@ -236,7 +236,7 @@ struct OperationLogTests {
         #expect(reads > 0 && writes > 0)
     }
 
-    @Test("A handler that closes the database ends", .timeLimit(.minutes(1)))
+    @Test("A handler may close the database and end", .timeLimit(.minutes(1)))
     func closingHandler() throws {
         let opened = Mutex<Database?>(nil)
         let hasClosed = DispatchSemaphore(value: 0)
@@ -275,7 +275,7 @@ struct OperationLogTests {
         try database.close()
     }
 
-    @Test("A handler that is too slow loses entries, and is told how many")
+    @Test("A handler that is too slow loses entries, and gets their number")
     func slowHandler() {
         let mayGoOn = DispatchSemaphore(value: 0)
         let entries = Entries()

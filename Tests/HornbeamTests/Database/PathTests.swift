@@ -99,7 +99,7 @@ struct PathTests {
         #expect(await code { try Self.backUp(database, "/dev/null") } == .invalid)
         #expect(try folder.names() == before)
         #expect(try folder.read("text") == "precious")
-        // Opening neither makes a store at the target of a link nor turns another file into a store.
+        // Opening neither makes a store at the target of a link nor makes another file a store.
         for name in ["text", "link", "dangling", "fifo"] {
             let code = await code { _ = try Database(at: folder.path(name), models: Leaf.self) }
             #expect(code == .notAStore || code == .invalid, "\(name)")

@@ -25,7 +25,7 @@ struct ShownTextTests {
 
     @Test("a report of an impure reducer is short, and shows the first value that differs")
     func violations() throws {
-        /// A reducer with a mistake: it counts partial results instead of rows.
+        /// A wrong reducer: it counts partial results instead of rows.
         let counts = ReduceFunction("counts", room: 250) { keys, values, rereduce in
             var result: [String: MapKey] = [:]
             if rereduce {
@@ -46,7 +46,7 @@ struct ShownTextTests {
         #expect(violation.description.contains("it gives 1 at [\"xxx") && violation.description.hasSuffix("give 2"))
     }
 
-    @Test("a report of a growing reducer tells the sizes, and shows no wrong result")
+    @Test("a report of a growing reducer has the sizes, and no wrong result")
     func growth() throws {
         let reducer = ReduceFunction("types", room: 250) { keys, values, rereduce in
             var result: [MapKey] = rereduce ? [] : keys
@@ -89,7 +89,7 @@ struct ShownTextTests {
             let text = try #require(message)
             #expect(text.utf8.count < 600, "\(text.prefix(200))")
         }
-        // The limit is in the error.
+        // The error names the limit.
         #expect(messages[1]?.contains("884") == true && messages[2]?.contains("884") == true)
     }
 }

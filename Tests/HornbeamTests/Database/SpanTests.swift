@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spans of transactions and queries: their order, their parents, their ends.
+// Spans of transactions and queries: their order, parents and ends.
 
 import HornbeamTestSupport
 import Synchronization
@@ -15,7 +15,7 @@ private struct Traced {
 
 private struct Stop: Error {}
 
-/// The spans that a handler has had, with their ends.
+/// Collects the spans of a handler, with their ends.
 private final class Spans: Sendable {
     struct Entry {
         let span: Database.Span
@@ -70,7 +70,7 @@ struct SpanTests {
         #expect(Set(spans.all.map(\.span.id)).count == spans.all.count)
     }
 
-    @Test("Counts, groups and statements are one span each; a lookup by id is none")
+    @Test("Counts, groups and statements have one span each; a lookup by id has none")
     func kinds() throws {
         let database = try open()
         let before = spans.of(.query).count

@@ -18,7 +18,7 @@ struct SpellingTests {
         #expect(Spelling.counted(0, "entity", "entities") == "0 entities")
     }
 
-    @Test("signs are escaped with whatever accents they have")
+    @Test("signs are escaped together with their accents")
     func escaping() {
         let text = "a'\u{301}b\"'"
         #expect(text.escaping("'\"", with: UInt8(ascii: "\\")) == "a\\'\u{301}b\\\"\\'")
@@ -36,7 +36,7 @@ struct SpellingTests {
     }
 
     @Test(
-        "times have their unit",
+        "times have a unit",
         arguments: [
             (Duration.microseconds(250), "250 µs"), (.microseconds(4_120), "4.1 ms"), (.milliseconds(250), "250 ms"),
             (.milliseconds(3_214), "3.21 s"), (.milliseconds(32_140), "32.1 s"), (.seconds(125), "2:05 min"),
@@ -46,7 +46,7 @@ struct SpellingTests {
         #expect(Spelling.time(duration) == text)
     }
 
-    @Test("decimals are rounded, with their zeros")
+    @Test("decimals are rounded and keep their zeros")
     func fixed() {
         #expect(Spelling.fixed(3.0049, 3) == "3.005")
         #expect(Spelling.fixed(0.05, 2) == "0.05")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that earlier versions have written open, keep their content and can be changed: Docs/public-api.md promises it
-// for all released versions. `HORNBEAM_STORE_FILES=1 swift test --filter StoredFileTests` writes those of this version
-// where there are none: delete them before, if the format changes before the release.
+// Files of earlier versions open, keep their content and can be changed: Docs/public-api.md promises it for all
+// released versions. `HORNBEAM_STORE_FILES=1 swift test --filter StoredFileTests` writes the missing files of this
+// version: delete them first if the format changes before the release.
 
 import Foundation
 import Hornbeam
@@ -49,7 +49,7 @@ private enum Stored {
             cites: .ids([id - 1, id - 2].filter { $0 > 0 }))
     }
 
-    /// Fills a store and has a consumer follow it.
+    /// Fills a store and adds a consumer of its changes.
     static func fill(_ database: Database) throws {
         _ = try database.consumer(named: "follower", of: Book.self)
         try database.write { context in
@@ -67,7 +67,7 @@ struct StoredFileTests {
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appending(path: "../StoredFiles").standardized
 
-    /// `0.2.0.hornbeam` was closed; `0.2.0-killed.hornbeam` has commits in its journal alone.
+    /// `0.2.0.hornbeam` was closed; `0.2.0-killed.hornbeam` has commits that are only in its journal.
     private static var names: [String] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         return names.filter { $0.hasSuffix(".hornbeam") }.sorted()

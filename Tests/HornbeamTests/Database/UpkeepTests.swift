@@ -23,7 +23,7 @@ struct UpkeepTests {
         return database
     }
 
-    /// Posts 0 to 9 have the same size after each write, and there are as many tags as posts.
+    /// Saves posts 0 to 9, which have an equal size after each write, and as many tags as posts.
     private func save(_ size: Int, _ database: Database) throws {
         try database.write(durability: .none) { (context) throws in
             for id in 0..<10 { try post(id, size).save(to: &context) }
@@ -37,7 +37,7 @@ struct UpkeepTests {
         TaggedPost(id: id, title: Self.title, tags: ["all"], size: size)
     }
 
-    // In synchronous code.
+    // Backs up by the synchronous function.
 
     private func backUp(
         _ database: Database, _ path: String, _ progress: @escaping Database.UpkeepHandler
@@ -87,7 +87,7 @@ struct UpkeepTests {
         }
         #expect(failure.withLock { $0 } == nil)
         #expect(reports.load(ordering: .relaxed) > 0)
-        // It may be queried without any code: nothing was missed.
+        // The copy's index can be queried without its code, because it missed no rows.
         let copy = try open("copy.hornbeam")
         #expect(try copy.isWhole())
         try await copy.read { (context) throws in
@@ -114,7 +114,7 @@ struct UpkeepTests {
         var calls = 0
         try backUp(database, folder.path("whole.hornbeam")) { _ in calls += 1 }
         try FileManager.default.removeItem(atPath: folder.path("whole.hornbeam"))
-        // Also at its last call.
+        // The last call can end it, too.
         #expect(throws: Enough.self) {
             try backUp(database, path) { _ in
                 calls -= 1
@@ -141,7 +141,7 @@ struct UpkeepTests {
         defer { folder.keep() }
         let database = try open("a.hornbeam")
         for size in 0..<1_500 { try save(size, database) }
-        // The space of deleted entities may come back by itself before the test asks.
+        // The space of deleted entities may be given back before the test asks for it.
         let before = database.statistics.fileBytes
         try await database.write { (context) throws in
             try TaggedPost.filter(\.id > 20).delete(from: &context)

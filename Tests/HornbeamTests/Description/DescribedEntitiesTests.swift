@@ -7,7 +7,7 @@ import Hornbeam
 import Testing
 
 extension User {
-    /// The description's `init(id:name:)` with the parts that its fragments leave out.
+    /// The description's `init(id:name:)`, with the parts that its fragments omit.
     fileprivate static let bob = User(id: "1", name: "Bob")
     fileprivate static let alice = User(id: "2", name: "Alice")
     fileprivate static let john = User(id: "3", name: "John")
@@ -163,7 +163,7 @@ struct DescribedEntitiesTests {
         #expect((found as? NSDictionary) == (shown as? NSDictionary))
     }
 
-    /// The description's properties, and `age` and `profile`, which the model here has in addition.
+    /// The description's JSON, with `age` and `profile`, which the model here has in addition.
     private static let shownJSON = """
         {
           "adminOf" : null, "age" : 0,

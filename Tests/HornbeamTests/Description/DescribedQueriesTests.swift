@@ -92,7 +92,7 @@ private struct Profiled: Codable, Equatable {
 }
 
 extension Profiled {
-    /// The description's advanced strategies, under names of their own.
+    /// The description's advanced strategies, under other names.
     fileprivate static var patchingProfile: MergeStrategy<Profiled> {
         MergeStrategy(
             .patch(\.profile)
@@ -158,7 +158,7 @@ struct DescribedQueriesTests {
         #expect(found.map(\.id) == wanted.map(\.id), sourceLocation: location)
     }
 
-    /// Found in any order.
+    /// Compares the found entities in any order.
     private func expect(
         _ found: [Person2], where test: (Person2) -> Bool, _ location: SourceLocation = #_sourceLocation
     ) {

@@ -111,7 +111,7 @@ struct DescribedStrategiesTests {
 
         let patched = try #require(try Subscriber.query("1").resolve(in: context))
         #expect(patched.name == "Bobby" && patched.avatar.url == "b" && patched.profile?.about == "x")
-        // The default replaces.
+        // The default strategy replaces.
         try fragment.save(to: &context)
         #expect(try Subscriber.query("1").resolve(in: context)?.profile == nil)
     }
@@ -160,7 +160,7 @@ struct DescribedStrategiesTests {
         try Letter(id: "2", attachment: .relation(Enclosure(id: "2"))).save(to: &context)
         try Letter.delete(id: "1", from: &context)
         #expect(try Enclosure.query(in: context).resolve().map(\.id) == ["2"])
-        // But not the other way round.
+        // But the message isn't deleted with its attachment.
         try Enclosure.delete(id: "2", from: &context)
         #expect(try Letter.query(in: context).resolve().map(\.id) == ["2"])
     }

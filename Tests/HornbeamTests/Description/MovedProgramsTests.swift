@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spellings in programs of the described model that its document doesn't have: declarations, values, names and arrays.
+// Spellings in programs of the described model that its document lacks: declarations, values, names and arrays.
 
 import FoundationEssentials
 import HornbeamTestSupport
@@ -26,7 +26,7 @@ private struct Club: Codable {
     @Relationship(.required) var founder: Member? = .id("1")
 }
 
-/// A schema of versions as such programs declare it: one entity that leads to all others.
+/// A versioned schema as such programs declare it: one entity that leads to all others.
 private enum Schema {
     @EntityModel
     struct V1: Codable {
@@ -59,7 +59,7 @@ private struct Seat: Codable {
 
 @Suite("Programs of the described model: ids that are computed")
 struct MovedIdTests {
-    @Test("are the keys of rows, and are requested, sorted and filtered by like stored ones")
+    @Test("are keys of rows; rows are requested, sorted and filtered by them like by stored ids")
     func computed() throws {
         var context = Context()
         for number in 1...3 { try Seat(row: 2, number: number).save(to: &context) }
@@ -78,7 +78,7 @@ struct MovedIdTests {
         #expect(try Seat.query("2-3").resolve(in: context)?.isTaken == true)
     }
 
-    @Test("or constant are those of a single entity")
+    @Test("that are constant are those of a single entity")
     func constant() throws {
         var context = Context()
         try Root().save(to: &context)
@@ -102,7 +102,7 @@ struct MovedIdTests {
 
 @Suite("Programs of the described model: relations with values in their declarations")
 struct MovedRelationTests {
-    @Test("are saved with a new entity that says nothing else")
+    @Test("are saved with a new entity that doesn't set them")
     func saved() throws {
         var context = Context()
         try Member(id: "9", name: "Ann", age: 30).save(to: &context)
@@ -112,7 +112,7 @@ struct MovedRelationTests {
             try Root.query("root").with(\.$v1) { $0.id(\.$clubs) }.id(\.$guests).id(\.$regulars).resolve(in: context))
         #expect(root.v1?.id == "V1" && root.v1?.$clubs.ids == ["1", "2"])
         #expect(root.$guests.ids == ["9"] && root.$regulars.ids == ["9"])
-        // A fragment: the properties that the guest lacks are kept.
+        // A fragment: the stored values of its missing properties are kept.
         let guest = try Member.query("9").resolve(in: context)
         #expect(guest?.name == "Guest" && guest?.age == 30)
     }
@@ -138,7 +138,7 @@ struct MovedRelationTests {
         #expect(Schema.V1(members: .ids(["1"])).$members.ids == ["1"])
     }
 
-    @Test("to-many ones are required, as the types declare, and may be empty all the same")
+    @Test("to-many ones are required, as the types declare, but may be empty")
     func toMany() throws {
         func ids(_ relation: ToManyRelation<Member, Relations.Mutual, Relations.Required>) -> [String]? { relation.ids }
         var context = Context()

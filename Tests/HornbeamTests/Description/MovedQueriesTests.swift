@@ -23,7 +23,7 @@ private struct Lodge: Codable {
     @Relationship() var head: Lodger?
 }
 
-/// As in the document, in Swift 6 mode.
+/// As the document declares it, in Swift 6 mode.
 extension MergeStrategy {
     fileprivate static func filling<Entity, Value>(
         _ keyPath: WritableKeyPath<Entity, Value?>
@@ -42,7 +42,8 @@ extension MergeStrategy where Entity == Lodger {
 
 @Suite("Queries of the described model")
 struct MovedQueriesTests {
-    /// Lodgers 1 to 3 of ages 10 to 30, in lodge c, saved one after the other; each at a time of its own.
+    /// Returns a context with lodgers 1 to 3, aged 10 to 30, in lodge c, each saved at a time of its own, and the
+    /// time range of the second save.
     private func store() throws -> (context: Context, second: ClosedRange<Date>) {
         var context = Context()
         try Lodge(id: "c", lodgers: .ids(["1", "2"]), head: .id("2")).save(to: &context)

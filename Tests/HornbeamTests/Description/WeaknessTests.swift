@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weaknesses of the described entity model, with a test for each, named after the right behaviour.
+// The weaknesses of the described entity model: each has a test, which is named after the right behaviour.
 
 import HornbeamTestSupport
 import HornbeamTree
@@ -21,7 +21,7 @@ private struct Paper: Equatable {
     var code: String?
     var place: String?
     var text = ""
-    /// A property without an index, where `text` has one.
+    /// A property without an index, while `text` has one.
     var plain = ""
 
     init(
@@ -46,7 +46,7 @@ extension CollisionResolver where Entity == Login {
 }
 
 extension Context {
-    /// The total number of an index's entries.
+    /// Returns the total number of an index's entries.
     fileprivate func entries<Entity: EntityModelProtocol>(_ index: String, of _: Entity.Type) throws -> UInt64? {
         let core = try session.core
         let indexes = try core.store(Entity.entityName).type.indexes
@@ -59,7 +59,7 @@ extension Context {
 }
 
 extension Database {
-    // The blocking forms, even if the others could be awaited.
+    // Uses the blocking forms, even where the others could be awaited.
 
     fileprivate func save(_ entity: some EntityModelProtocol) throws { try write { try entity.save(to: &$0) } }
     fileprivate func look(_ body: (Context) throws -> Void) throws { try read(body) }
@@ -117,7 +117,7 @@ struct WeaknessTests {
         try Paper(1, code: "a", place: "x").save(to: &context)
         let error = #expect(throws: HornbeamError.self) { try Paper(2, code: "b", place: "x").save(to: &context) }
         #expect(error?.code == .uniqueViolation)
-        // No leftover entry has the code.
+        // The refused save left no entry with this code.
         try Paper(3, code: "b", place: "y").save(to: &context)
         #expect(try context.papers(\.code == "b") == [3])
         #expect(try context.isWhole())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of `Codable` values: it is the text of Foundation's encoder, equal values have the same text, and no value
-// is deeper than all its readers accept.
+// The JSON of `Codable` values: it is the text that Foundation's encoder writes, equal values have equal texts, and
+// no value is nested deeper than its readers accept.
 
 import Foundation
 import HornbeamPages

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store, in memory unless another is given, with one open transaction over given descriptions, and short ways to put
-// rows into it.
+// A store with one open transaction over given descriptions, and short functions that put rows into it. It is in
+// memory unless another store is given.
 
 import HornbeamTree
 
@@ -13,7 +13,7 @@ final class CoreStore {
     private(set) var core: StoreTransaction
     private var descriptions: [EntityDescription]
 
-    /// - Parameter linkLimits: of its first transaction.
+    /// - Parameter linkLimits: the limits of the first transaction.
     init(
         _ descriptions: [EntityDescription], in other: TreeStore? = nil,
         linkLimits: EdgeTrees.Limits = EdgeTrees.Limits()
@@ -26,7 +26,7 @@ final class CoreStore {
             linkLimits: linkLimits)
     }
 
-    /// Commits, and begins anew with these descriptions.
+    /// Commits, and begins a transaction with these descriptions.
     func reopen(
         _ new: [EntityDescription]? = nil, _ migrations: [MigrationStep] = [],
         progress: MigrationProgress.Handler? = nil
@@ -58,7 +58,7 @@ final class CoreStore {
         get throws { try core.store(type) }
     }
 
-    /// Saves a row; values in the order of the columns, the id first.
+    /// Saves a row, given by the values of its columns in order; the id comes first.
     @discardableResult
     func save(_ type: String, _ values: [Value]) throws -> RowID {
         let entities = try core.store(type)

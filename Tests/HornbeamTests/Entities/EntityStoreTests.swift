@@ -165,7 +165,7 @@ struct EntityStoreTests {
         #expect(try store.ids(query) == [.string("b")])
         #expect(try store["Package"].count() == 1)
         #expect(try store.problems() == [])
-        // The same id again is a new entity.
+        // An entity that gets a deleted entity's id is a new one.
         let again = try store.save("Package", row("a", "name", 1, "c"))
         #expect(again != rowID)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of JSON: exact both ways, and errors that name the property and its mistake.
+// Lines of JSON: exact in both directions, with errors that name the property and the mistake.
 
 import Foundation
 import HornbeamPages

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deeply nested values: up to the allowed number of levels they are saved, coded, described and compared on the
-// smallest of stacks, and beyond it there is an error, not the end of the process.
+// smallest stacks; beyond it there is an error, not a crash.
 
 import Foundation
 import Testing
 
 @testable import Hornbeam
 
-/// With more than a few words, so that each level has a large copy on the stack.
+/// An entity of more than a few words, so that each level has a large copy on the stack.
 @EntityModel
 private struct Reply: Codable {
     @Unique<Self>(\.subject, collisions: .replace) private var bySubject
@@ -22,7 +22,7 @@ private struct Reply: Codable {
     @Relationship(inverse: \.to) var answers: [Reply]?
 }
 
-/// Begins a chain of its own when it is saved.
+/// An entity that saves a chain of its own when it is saved.
 @EntityModel
 private struct Opener {
     let id: Int
@@ -33,7 +33,7 @@ private struct Opener {
     }
 }
 
-/// Replies to replies: `levels` of them, each nested in the one before.
+/// Returns a reply to a reply and so on: `levels` replies, each nested in the one before.
 private func chain(_ levels: Int, subject: String = "s") -> Reply {
     var reply = Reply(id: 0, subject: "\(subject) 0", text: "the first")
     for id in 1..<max(1, levels + 1) {
@@ -42,7 +42,7 @@ private func chain(_ levels: Int, subject: String = "s") -> Reply {
     return reply
 }
 
-/// Like `chain`, by lists.
+/// Returns a chain whose links are lists.
 private func lists(_ levels: Int) -> Reply {
     var reply = Reply(id: 0, subject: "0", text: "the first")
     for id in 1..<(levels + 1) {
@@ -67,7 +67,7 @@ struct NestingTests {
             var context = Context()
             try chain(Nesting.most).save(to: &context)
             #expect(try context.ids(Reply.self).count == Nesting.most + 1)
-            // Each takes the key of another one.
+            // Each reply takes the unique key of another one.
             var other = Reply(id: 1_000, subject: "s 0", text: "")
             for id in 1...Nesting.most {
                 other = Reply(id: 1_000 + id, subject: "s \(id)", text: "", to: .relation(other))
@@ -90,13 +90,13 @@ struct NestingTests {
             refusal { try database.write { try value.save(\.$to, inverse: \.$answers, to: &$0) } }
             refusal { try database.write { try Opener(id: 0, levels: Nesting.most + 1).save(to: &$0) } }
             #expect(try database.read { try $0.ids(Reply.self) + $0.ids(Opener.self) } == [])
-            // A chain of thousands needs a stack of its own to be released.
+            // The release of a chain of thousands needs a large stack.
             let long = chain(400)
             refusal { try database.write { try long.save(to: &$0) } }
         }
     }
 
-    @Test("are distinguished as observers do")
+    @Test("are compared like observers compare them")
     func fingerprints() async throws {
         try await inSmallThread {
             let context = Context()
@@ -144,7 +144,7 @@ struct NestingTests {
     }
 }
 
-/// JSON with `levels` levels, nested in one another or in lists of one element.
+/// Returns JSON of `levels` levels, nested in one another directly or in lists of one element.
 private func nested(_ levels: Int, _ strategy: RelationEncodingStrategy, inLists: Bool) -> String {
     let isPlain = strategy == .plain
     let name = inLists ? "answers" : "to"

@@ -11,7 +11,7 @@ import Testing
 
 private enum Word: String, Codable { case low, high }
 private enum Score: Int, Codable { case one = 1, two }
-/// An enum that is a column value too.
+/// An enum whose raw value is a column value.
 private enum Level: Int, Codable, IndexKey { case first = 1, second }
 private struct Tone: RawRepresentable, Codable, Hashable, Sendable { let rawValue: String }
 /// A raw-representable type whose raw value is no column value.
@@ -19,7 +19,7 @@ private struct Size: RawRepresentable, Codable, Hashable, Sendable { let rawValu
 private struct Point: Codable, Hashable { var x: Int, y: Double?, words: Set<Word> = [] }
 private enum Figure: Codable, Hashable { case point, circle(radius: CGFloat) }
 
-/// All forms of a type within a `Codable` one.
+/// A type in each form within a `Codable` type.
 private struct Nested<Base: Codable & Hashable & Sendable>: Codable, Hashable {
     var one: Base
     var optional: Base?
@@ -28,7 +28,7 @@ private struct Nested<Base: Codable & Hashable & Sendable>: Codable, Hashable {
     var optionalGaps: [Base?]?
 }
 
-/// A model whose properties are all forms of one type.
+/// A model whose properties have one type in each form.
 private protocol Shaped: EntityModelProtocol, Equatable where ID == Int {
     associatedtype Base: Codable & Hashable & Sendable
     init(
@@ -335,7 +335,7 @@ private struct Listed: Shaped {
     var nested: Nested<[Int]>
 }
 
-/// A model with types that the macro can't write: they aren't in its source, or its extension doesn't see them.
+/// A model with types that the macro can't see: they aren't in its source, or its extension doesn't see them.
 private enum Outer {
     enum Kind: String, Codable { case plain, fancy }
 
@@ -407,7 +407,7 @@ struct PropertyTypesTests {
 
     private func check<Model: Shaped>(_ model: Model.Type, _ a: Model.Base, _ b: Model.Base) throws {
         try check(entities(model, a, b))
-        // Migrations find the same form at run time.
+        // Migrations find this form at run time.
         func form<Property>(_: Property.Type) throws -> ColumnType { try StoredForm<Property>.find().type }
         let forms = try [
             form(Model.Base.self), form(Model.Base?.self), form([Model.Base].self), form([Model.Base?].self),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that a transaction knows to be stored without reading them: after deleting or undoing one it no longer knows so.
+// Rows that a transaction knows to be stored without reading them: it forgets a row that is deleted or undone.
 
 import Testing
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows looked up together agree with single look-ups: including missing ones, this transaction's own changes, and
-// damage, which is reported in its row's turn.
+// Rows looked up together agree with single look-ups, including missing rows, the transaction's own changes, and
+// damage, which is reported when its row's turn comes.
 
 import HornbeamPages
 import HornbeamTree
@@ -26,7 +26,7 @@ private func save(_ id: Int, _ name: String, _ store: CoreStore) throws {
     try store.save("Item", [.int(Int64(id)), .string(name)])
 }
 
-/// The names of the rows with these ids; nil for missing ones.
+/// Returns the names of the rows with these ids, nil for missing ones.
 private func names(_ ids: [Int], _ store: CoreStore) throws -> [String?] {
     let items = try store["Item"]
     var found: [String?] = []
@@ -62,7 +62,7 @@ struct RowLookupsTests {
         #expect(try names(ids, store) == expected)
     }
 
-    @Test("are those of this transaction: changed, added and deleted ones")
+    @Test("include this transaction's changes, additions and deletions")
     func changes() throws {
         let store = try filled(0..<500)
         try store.reopen()
@@ -88,10 +88,10 @@ struct RowLookupsTests {
         #expect(seen == [0, 1, 2, 3])
     }
 
-    @Test("that are damaged give their error when their turn comes, and none after a limit")
+    @Test("that are damaged give their error when their turn comes, and none if a limit comes before")
     func damaged() throws {
         let store = try filled(0..<30)
-        // Those called “item 0”: 0, 3, 6 and so on.
+        // The rows named “item 0”: 0, 3, 6 and so on.
         try damage(6, store)
         let query = EntityQuery(type: "Item", filter: .compare(column: 1, .equal, .string("item 0")))
         var limited = query

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows: every storable type round trips, older rows stay readable, and garbage gives errors.
+// Rows: every storable type comes back unchanged, older rows stay readable, and garbage gives errors.
 
 import Foundation
 import HornbeamPages
@@ -178,7 +178,7 @@ struct RowTests {
         #expect(types["link"] == "url?")
     }
 
-    @Test("a row of an older schema reads as null where columns came later")
+    @Test("a row of an older schema has null in columns added later")
     func olderRows() throws {
         let old = RowLayout(columns: Array(columns.prefix(8)))
         var writer = RowWriter(layout: old)

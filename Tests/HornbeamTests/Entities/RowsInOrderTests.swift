@@ -16,7 +16,7 @@ private let models: [EntityDescription] = [
 
 @Suite("Rows in order")
 struct RowsInOrderTests {
-    /// Things with gaps between them, over several pages; each tenth leads to the one before.
+    /// Returns a store with things whose ids have gaps, over several pages; every tenth leads to the one before.
     private func store(_ random: inout SeededGenerator) throws -> CoreStore {
         let store = try CoreStore(models)
         for id in 0..<2_000 where id < 40 || random.below(4) > 0 {
@@ -29,7 +29,7 @@ struct RowsInOrderTests {
         return store
     }
 
-    /// Some of the ids: in a run, with repeats, in any order, far apart, past the last one.
+    /// Returns some ids: consecutive, repeated, in any order, far apart, or past the last one.
     private func some(_ random: inout SeededGenerator) -> [RowID] {
         let start = random.below(2_100)
         let numbers: [Int] =
@@ -43,7 +43,7 @@ struct RowsInOrderTests {
         return numbers.map { RowID(rawValue: UInt64($0)) }
     }
 
-    @Test("rows, in their order, none where there is none", .seeded)
+    @Test("rows in the order of the ids, nil for missing ones", .seeded)
     func rows() throws {
         var random = SeededGenerator()
         let store = try store(&random)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strings of columns, above all short ones, equal those that the standard library makes of the same bytes.
+// Strings of columns, above all short ones, equal the strings that the standard library makes of those bytes.
 
 import HornbeamPages
 import HornbeamTestSupport

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When an entity was first saved and how often it was changed, for types that ask for it: these values only grow, can
-// be filtered, sorted and indexed by, and cost nothing elsewhere.
+// The creation time and the number of changes of an entity, for types that ask for them: they only grow, entities can
+// be filtered and sorted by them, they can be indexed, and other types pay nothing for them.
 
 import Foundation
 import HornbeamPages
@@ -21,7 +21,7 @@ struct Revised: Equatable {
     var name = ""
 }
 
-/// A `Revised` of a later program: another name, another property.
+/// `Revised` in a later program: with another name and another property.
 @EntityModel
 struct Reshaped {
     static let storedMetadata: [Metadata] = [.createdAt, .version]
@@ -33,7 +33,7 @@ struct Reshaped {
     var weight = 5
 }
 
-/// A `Revised` of an earlier program, which kept no metadata.
+/// `Revised` in an earlier program, which kept no metadata.
 @EntityModel
 struct Unrevised {
     let id: Int
@@ -90,7 +90,7 @@ struct StoredMetadataTests {
             let now = try state(database, 1)
             #expect(now.version == expected && now.created == created, "step \(place)")
         }
-        // A new life has a new beginning.
+        // A deleted entity that is saved again begins anew.
         try database.write { context in
             _ = try Revised.query(1).delete(from: &context)
             try Revised(id: 1, name: "c").save(to: &context)
@@ -106,7 +106,7 @@ struct StoredMetadataTests {
     @Test("filters and sorts by metadata use their indexes, also in statements")
     func indexed() throws {
         let database = try Database.inMemory(models: Revised.self)
-        // The last ones are saved first: the order of creation differs from that of ids.
+        // The highest ids are saved first: the order of creation differs from the order of ids.
         try database.write { context in
             for id in 10..<20 { try Revised(id: id, kind: id % 2, name: "0").save(to: &context) }
         }
@@ -137,7 +137,7 @@ struct StoredMetadataTests {
                 + "WHERE META().version >= 4 ORDER BY id LIMIT 1")
         #expect(rows.count == 1 && rows[0]["v"] == .int(4))
         if case .date? = rows[0]["c"] {} else { Issue.record("\(rows)") }
-        // Continues after a place in such an order.
+        // Continues after a position in such an order.
         let page = Revised.query().sorted(by: .by(.version), .by(\.id)).limit(3)
         let last = try #require(try database.results(page).last)
         #expect(try database.results(page.after(last)).map(\.id) == [3, 4, 5])
@@ -238,7 +238,7 @@ struct StoredMetadataTests {
             let row = try #require(try store.row(RowID(rawValue: 4)))
             return try JSONRows("Revised", core: context.session.core).line(RowID(rawValue: 4), row)
         }
-        // As from an old file: an entity saved now would have the present time.
+        // As if from an old file: an entity saved now would have the present time.
         let told = try #require(line.firstRange(of: /"\$createdAt":"[^"]*"/))
         let old = line.replacingCharacters(in: told, with: #""$createdAt":"2001-01-02T00:00:00Z""#)
         let other = try Database.inMemory(models: Revised.self)

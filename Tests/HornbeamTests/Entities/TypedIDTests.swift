@@ -25,7 +25,7 @@ private struct Writer: Codable {
     @Relationship(inverse: \.writer) var novels: [Novel]?
 }
 
-/// `Novel` before its ids had a type of their own.
+/// `Novel` when its ids were plain values.
 private enum Plain {
     @EntityModel
     struct Novel {
@@ -37,7 +37,7 @@ private enum Plain {
 
 @Suite("Typed ids")
 struct TypedIDTests {
-    @Test("found, compared, related and sorted by as the values in them; literals can be written for them")
+    @Test("behave like their values in look-ups, comparisons, relations and sorts; literals can be written for them")
     func used() throws {
         let database = try Database.inMemory(models: Novel.self, Writer.self)
         try database.write { context in
@@ -58,7 +58,7 @@ struct TypedIDTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("coded as the value in them")
+    @Test("are coded as their values")
     func coded() throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
@@ -70,7 +70,7 @@ struct TypedIDTests {
         #expect("\(novel.id)" == "7")
     }
 
-    @Test("stored as the value in them: a file of plain ids is opened with typed ones")
+    @Test("are stored as their values: a file of plain ids is opened with typed ones")
     func stored() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("store")

@@ -10,13 +10,13 @@ import Testing
 
 @Suite("A number as text")
 struct WrittenNumberTests {
-    /// The text in which an export writes the column's value; nil if the column refuses the number.
+    /// Returns the column's value as an export writes it, or nil if the column refuses the number.
     private func held(_ text: String, _ type: ColumnType) throws -> String? {
         let node = try JSONParser.parse(text)
         return JSONRows.value(node, as: type).map(\.json)
     }
 
-    /// Numbers as text and the exported value of each; nil for a number that is refused.
+    /// Numbers as text and the exported value of each, or nil if it is refused.
     private static let table: [(type: ColumnType, text: String, held: String?)] = [
         (.int8, "127", "127"), (.int8, "128", nil), (.int8, "-128", "-128"), (.int8, "-129", nil),
         (.int8, "1.0", "1"), (.int8, "1e2", "100"), (.int8, "1e3", nil), (.int8, "12.5e1", "125"),
@@ -56,7 +56,7 @@ struct WrittenNumberTests {
         (.decimal, "\"NaN\"", "\"NaN\""), (.decimal, "true", nil),
         (.bool, "1", nil), (.bool, "0", nil), (.bool, "\"true\"", nil), (.string, "1", nil), (.uuid, "1", nil),
         (.url, "1", nil), (.data, "1", nil),
-        // JSON is kept as it is written.
+        // JSON keeps the written form.
         (.json, "1e400", "1e400"), (.json, "1.50", "1.50"),
     ]
 

@@ -58,7 +58,7 @@ struct BulkVerbsTests {
         database.keep(lists.byNote) { $0.note }
         try database.write { (context) throws in
             for id in [5, 3, 9, 1, 7] { try LibraryCard(id: id, note: "n").save(to: &context) }
-            // If an entity is saved twice the last save counts.
+            // If an entity is saved twice, the last save counts.
             try LibraryCard(id: 3, note: "n again").save(to: &context)
             try LibraryCard(id: 3, note: "n").save(to: &context)
         }
@@ -68,7 +68,7 @@ struct BulkVerbsTests {
                 try context[lists.saved].ids, try context[lists.noted].ids, try context[lists.byNote]["n"].ids,
             ] { #expect(ids == [5, 9, 1, 7, 3]) }
         }
-        // An update and an insertion: which came last, not which is which.
+        // For an update and an insertion, only their order counts.
         try database.write { (context) throws in
             try LibraryCard(id: 20, note: "m").save(to: &context)
             try LibraryCard(id: 9, note: "m").save(to: &context)

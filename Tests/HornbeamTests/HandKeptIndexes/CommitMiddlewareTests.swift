@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Middleware: the changes it sees and may make, in which order, how often, and the outcome of the write when it throws.
+// Middleware: the changes it sees and makes, its order, how often it runs, and the outcome of the write if it throws.
 
 import HornbeamHandKept
 import HornbeamTestSupport
@@ -9,7 +9,7 @@ import Testing
 
 @testable import Hornbeam
 
-/// Words in the order in which they were noted.
+/// Words in the order in which they were recorded.
 private final class Notes: Sendable {
     private let words = Mutex<[String]>([])
     var all: [String] { words.withLock { $0 } }
@@ -76,7 +76,7 @@ struct CommitMiddlewareTests {
         return (database, notes)
     }
 
-    @Test("runs for changes only of indexes, and in asynchronous writes; registered in a write, from the next one on")
+    @Test("runs for changes of indexes alone and in asynchronous writes; registered in a write, from the next one on")
     func occasions() async throws {
         let (database, notes) = try occasionsInTurn()
         try await database.write { context in try LibraryBook(id: "c").save(to: &context) }
@@ -179,7 +179,7 @@ struct CommitMiddlewareTests {
         #expect(try database.read { try $0.indexes.byAuthor.groups(of: "a") } == [])
         try setAuthor("B")
         #expect(try database.read { try $0.indexes.byAuthor.groups(of: "a") } == ["B"])
-        // An author that isn't stored: the book leaves its group, and is in none.
+        // The author isn't stored: the book leaves its group and is in no other.
         try setAuthor("X")
         #expect(try database.read { try $0.indexes.byAuthor.groups(of: "a") } == [])
         #expect(try database.isSound())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hooks around single edits, and edits during an iteration over the edited entities.
+// Hooks of single edits, and edits of entities during an iteration over them.
 
 import HornbeamHandKept
 import HornbeamTestSupport
@@ -7,7 +7,7 @@ import Testing
 
 @testable import Hornbeam
 
-/// Notes in its own store what its hooks see.
+/// An entity whose hooks record the entities they see, in the store itself.
 @EntityModel
 private struct HookedEntry {
     let id: Int

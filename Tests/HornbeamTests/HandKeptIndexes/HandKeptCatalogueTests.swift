@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hand-kept indexes in the file: declared, listed, refused, renamed with their types, dropped, checked, and cut short
-// by a crash.
+// Hand-kept indexes in the file: they are declared, listed, refused, renamed with their types, dropped, checked, and
+// cut short by a crash.
 
 import Foundation
 import HornbeamHandKept
@@ -13,7 +13,7 @@ import Testing
 @testable import HornbeamEngine
 @testable import HornbeamMapReduce
 
-/// The declaration of an index.
+/// The declaration of a single index.
 private struct Just<Index: HandKeptIndex>: IndexesType {
     private let index: Index?
 
@@ -36,7 +36,7 @@ struct HandKeptCatalogueTests {
         try database.write { context in try LibraryBook.delete(id: "a", from: &context) }
         let code = try database.read { context in codeThrown { _ = try context.indexes.byGenre } }
         #expect(code == .indexNotReady)
-        // It begins anew.
+        // The dropped index begins empty.
         try database.register(LibraryIndexes())
         #expect(try database.read { try $0.indexes.byGenre.isEmpty && $0.indexes.allBooks.ids == ["b"] })
         let trees = try database.store.beginRead()
@@ -180,7 +180,7 @@ struct HandKeptCatalogueTests {
         let before = database.statistics.dirtyBytes
         try database.write { context in try context.remove(LibraryBook.self, id: "7") }
         let pages = Int(database.statistics.dirtyBytes - before) / database.statistics.pageSize
-        // Row, id, entry and place: a path of three or four pages each, and the catalogue's.
+        // Row, id, entry and place: a path of three or four pages each, and the catalogue's path.
         #expect(pages <= 24, "\(pages) pages")
         #expect(try database.read { try $0.indexes.byISBN["isbn 7"] } == nil)
         #expect(try database.read { try $0.indexes.byISBN.count } == 19_999)
@@ -195,7 +195,7 @@ struct HandKeptCatalogueTests {
             try write.commit()
             var problems: [String] = []
             try database.check { problems.append($0) }
-            // All of it can be repaired.
+            // All of this damage can be repaired.
             for index in try database.registeredIndexes() { try database.repair(handKept: index.name) }
             #expect(try database.isSound())
             return problems
@@ -232,7 +232,7 @@ struct HandKeptCatalogueTests {
             try problems { _ = try $0.dropTree("p:\(book):allBooks") }.contains { $0.contains("lacks its tree") })
     }
 
-    @Test("a repair removes invalid entries, leaves the rest in its order, and returns the number")
+    @Test("a repair removes invalid entries, leaves the rest in its order, and returns the number of removed ones")
     func repair() throws {
         let database = try LibraryTables.filled("a", "b", "c")
         let write = try database.store.beginWrite()
@@ -252,7 +252,8 @@ struct HandKeptCatalogueTests {
         #expect(codeThrown { try database.repair(handKept: "unknown") } == .indexNotReady)
     }
 
-    /// Opens the file with the indexes, edits them with their entities, in two writes; how far it came.
+    /// Opens the file with the indexes, and edits indexes and entities in two writes. Returns the number of finished
+    /// steps.
     private func live(_ disk: SimulatedDisk) -> Int {
         var done = 0
         do {
@@ -281,7 +282,7 @@ struct HandKeptCatalogueTests {
     @Test("a crash at any call leaves entities and indexes as one of the writes left them", .seeded)
     func crashes() throws {
         let start = try SimulatedDisk()
-        // Without the indexes, so that their creation may be cut short too.
+        // The file lacks the indexes, so that the crash can interrupt their creation too.
         try LibraryTables.open(start, declares: false).close()
         var seen: Set<[String]> = []
         try SimulatedDisk.crashAtEveryCall(of: start.killedImage(), live) { image, done, place in

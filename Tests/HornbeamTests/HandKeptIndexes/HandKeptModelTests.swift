@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hand-kept indexes against arrays, dictionaries and sets: random edits of every kind, deletions by every way,
-// rollbacks and reopenings, also by a program that doesn't know the indexes.
+// Hand-kept indexes compared with arrays, dictionaries and sets: random edits of every kind, deletions in every way,
+// rollbacks and reopenings, also by a program without the indexes.
 
 import HornbeamHandKept
 import HornbeamTestSupport
@@ -40,7 +40,7 @@ private struct Shelves: Equatable {
 @Suite("Hand-kept indexes against arrays, dictionaries and sets")
 struct HandKeptModelTests {
     private func place(_ count: Int, _ random: inout SeededGenerator) -> Int {
-        // Mostly the same place, so that its room runs out.
+        // Mostly one place, so that it has no room left.
         random.oneIn(2) ? count / 2 : random.below(count + 1)
     }
 
@@ -191,7 +191,7 @@ struct HandKeptModelTests {
             try database.read { context in try compare(context, model) }
             guard random.oneIn(5) else { continue }
             try database.close()
-            // A program that doesn't know the indexes deletes some.
+            // A program without the indexes deletes some entities.
             database = try LibraryTables.open(disk, declares: false)
             try database.write { context in
                 for book in model.books where random.oneIn(8) {

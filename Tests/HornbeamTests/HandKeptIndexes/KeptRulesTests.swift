@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that keep indexes, and groups whose entities are deleted and saved: the members of a group can be saved whether
-// the group is stored or not.
+// Rules that keep indexes, and groups whose owners are deleted and saved again: an entity can be saved whether its
+// group's owner is stored or not.
 
 import HornbeamHandKept
 import Testing

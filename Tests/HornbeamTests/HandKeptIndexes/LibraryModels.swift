@@ -68,7 +68,7 @@ enum LibraryTables {
             handKept: LibraryIndexes())
     }
 
-    /// - Parameter declares: whether the program that opens it knows the indexes.
+    /// - Parameter declares: whether the program that opens the file declares the indexes.
     static func open(_ disk: SimulatedDisk, declares: Bool = true) throws -> Database {
         let opening = SchemaOpening(models: try ModelSet(models))
         let database = try Database(opening) { () throws(StorageError) in try TreeStore.open(file: disk) }
@@ -76,8 +76,8 @@ enum LibraryTables {
         return database
     }
 
-    /// A database with books with these ids, in all indexes: in the list in this order, each by an author and in a
-    /// genre of its own, with its id as its number, and starred.
+    /// Returns a database with books with these ids, in all indexes: in the list in this order, each by an author and
+    /// in a genre of its own, with its id as its number, and starred.
     static func filled(_ ids: String...) throws -> Database {
         let database = try inMemory()
         try database.write { context in
@@ -96,13 +96,13 @@ enum LibraryTables {
 }
 
 extension Database {
-    /// Whether all of it is whole; each problem is an issue.
+    /// Returns whether the database is sound. Records an issue for each problem.
     func isSound(_ location: SourceLocation = #_sourceLocation) throws -> Bool {
         try check { Issue.record("\($0)", sourceLocation: location) }
     }
 }
 
-/// The code of the error that `body` throws.
+/// Returns the code of the error that `body` throws.
 func codeThrown(by body: () throws -> Void) -> HornbeamError.Code? {
     do {
         try body()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries over the ids in hand-kept indexes and in lists: with any filters, orders, limits and positions, the answer is
-// that of plain arrays, and no more is read than necessary.
+// Queries over the ids in hand-kept indexes and in lists: with any filters, orders, limits and positions, the answer
+// equals that from plain arrays, and no more is read than necessary.
 
 import HornbeamHandKept
 import HornbeamTestSupport
@@ -126,13 +126,13 @@ struct ListedQueriesTests {
                 shelf: random.oneIn(2) ? nil : random.below(5))
         }
         let database = try database(entities)
-        // Short ones and long ones, with repeated ids.
+        // Short and long lists, with repeated ids.
         var lists: [String: [Int]] = [:]
         for (name, count) in [("all", 3_000), ("case", 1_200), ("topic", 60), ("starred", 900)] {
             lists[name] = (0..<count).map { _ in random.below(2_000) }
         }
         lists["starred"] = Set(lists["starred"] ?? []).sorted()
-        // Some aren't stored.
+        // Some of the ids aren't stored.
         let ids = (0..<[40, 1_500][random.below(2)]).map { _ in random.below(2_200) }
         lists["ids"] = ids.filter { $0 < entities.count }
         try database.write { [lists] (context) throws in
@@ -175,7 +175,7 @@ struct ListedQueriesTests {
 
     // MARK: Rows read
 
-    /// A list of 20,000 in the opposite order, with each year 100 times.
+    /// Returns a database with a list of 20,000 in descending order, in which each year occurs 100 times.
     private func long() throws -> Database {
         let database = try database(
             (0..<20_000).map { id in
@@ -267,7 +267,7 @@ struct ListedQueriesTests {
         #expect(searched.rowsRead == 4 && searched.results == 4, "\(searched)")
         #expect(try database.results(rare).map(\.id) == [15_007, 10_007, 5_007, 7])
         #expect(try database.results(rare.sorted(by: \.id)).map(\.id) == [7, 5_007, 10_007, 15_007])
-        // The list has their order: a small limit is reached sooner in its order.
+        // The list has the query's order: in this order a small limit is reached sooner.
         let first = try run(database, all.filter(\.year > 50).limit(3))
         #expect(first.rowsRead <= 32 && first.results == 3, "\(first)")
     }
@@ -282,12 +282,12 @@ struct ListedQueriesTests {
         #expect(try database.results(newest).map(\.id) == [599, 799, 999, 1_199, 1_399])
         let titled = try run(database, all.sorted(by: \.title).limit(5))
         #expect(titled.rowsRead == 20_000 && titled.plan.order == .inMemory(["title"]), "\(titled)")
-        // For a short list all are sorted: going through an index for it would take longer.
+        // A short list is sorted as a whole: going through an index would take longer.
         try database.write { try $0.shelves.byTopic["few"].append(contentsOf: [5, 3, 4]) }
         let few = Shelved.query(in: Self.indexes.byTopic, group: "few").sorted(by: \.year).limit(2)
         #expect(try run(database, few).rowsRead == 3)
         #expect(try database.results(few).map(\.id) == [3, 4])
-        // A set whose entities all come last in the order.
+        // A set whose entities come last in the order.
         try database.write { try $0.shelves.starred.formUnion((0..<20_000).filter { $0 % 200 > 100 }) }
         let late = Shelved.query(in: Self.indexes.starred).sorted(by: \.year).limit(2)
         #expect(try database.results(late).map(\.id) == [101, 301])
@@ -307,7 +307,7 @@ struct ListedQueriesTests {
             #expect(try context.shelves.starred.query().resolve().map(\.id) == [5, 6])
             return try context.shelves.all.query().limit(2)
         }
-        // It is a value like any query, valid in later transactions too.
+        // The query is a value like any other, also valid in later transactions.
         let found = try await database.read { context in try query.resolve(in: context).map(\.id) }
         #expect(found == [4, 2])
         var results = database.observe(query).makeAsyncIterator()

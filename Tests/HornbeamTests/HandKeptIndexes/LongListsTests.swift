@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long hand-kept lists and many groups, compared with models of them.
+// Long hand-kept lists and many groups, compared with models.
 
 import Foundation
 import HornbeamHandKept

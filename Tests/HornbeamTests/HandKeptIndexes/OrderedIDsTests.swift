@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of very many ids, places that run out, and refusals.
+// Lists of very many ids, lack of room between places, and refusals.
 
 import HornbeamTestSupport
 import HornbeamTree
@@ -29,7 +29,7 @@ struct OrderedIDsTests {
                 try list.insert(round % 4, at: at)
                 model.insert(round % 4, at: at)
             }
-            // Many at once, in a place without room for them.
+            // Many at once, into a place without room for them.
             let many = (0..<2_000).map { $0 % 4 }
             try list.insert(contentsOf: many, at: 1)
             model.insert(contentsOf: many, at: 1)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of VergeORM's document of indexes, as they are written here, and the meaning of its features on a disk.
-// (The compiler ensures that an id of one type is none of another's, V1, and that generic code compiles only with the
-// index it needs, V18: see RefusalTests.)
+// The examples of VergeORM's document of indexes, in this library's spelling, and the meaning of its features on a
+// disk. (The compiler ensures that ids of different types can't be mixed, V1, and that generic code compiles only
+// with the index it needs, V18: see RefusalTests.)
 
 import HornbeamHandKept
 import HornbeamTestSupport
@@ -135,7 +135,7 @@ struct VergeDocumentTests {
             #expect(
                 codeThrown { try books.insert(contentsOf: ["d", "a"].map { LibraryBook(id: $0) }) } == .alreadyStored)
             #expect(try books.allIDs == ["a", "b"])
-            // Insert, delete, insert: one row.
+            // An entity that is inserted, deleted and inserted again is one row.
             try books.insert(LibraryBook(id: "e"))
             try books.delete(LibraryBook(id: "e"))
             try books.insert(LibraryBook(id: "e"))
@@ -158,7 +158,7 @@ struct VergeDocumentTests {
             try books.update("a") { $0.title = "other" }
             try books.update("b") { $0.title = "b" }
             try books.delete("c")
-            // Deleted and saved again is one update.
+            // An entity that is deleted and saved again counts as one update.
             try books.delete("d")
             try books.insert(LibraryBook(id: "d"))
         }.changes
@@ -181,7 +181,7 @@ struct VergeDocumentTests {
             try groups.update(in: "by a") { list in try list.append("b") }
             #expect(try groups.orderedID(in: "by a").ids == ["a", "b"])
             #expect(Set(try groups.groups()) == ["by a", "by b"])
-            // The author's own books, which its relation has, aren't members: only the list is deleted.
+            // The author's own books, which are in its relation, aren't members: only the list is deleted.
             try LibraryAuthor.delete(id: "by a", from: &context)
             #expect(try groups.groups() == ["by b"] && groups.groupCount() == 1)
             #expect(try groups["by a"].ids == [] && groups["by a"].count == 0)
@@ -189,7 +189,7 @@ struct VergeDocumentTests {
             #expect(try context.indexes.allBooks.ids == ["a", "b"])
             try LibraryBook.delete(id: "b", from: &context)
             #expect(try groups.groups() == [] && groups.isEmpty)
-            // An author with that id who comes later begins without books.
+            // An author who gets that id later begins without books.
             try LibraryAuthor(id: "by a").save(to: &context)
             #expect(try groups["by a"].isEmpty)
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds of registered indexes of each kind, beside writes, and cut short at calls to the disk: the remaining index
-// answers as the entities do, continues or is absent, and every tree is known.
+// Builds of registered indexes of each kind, beside writes, and cut short at calls to the disk: the index answers as
+// the entities do, continues its build or is absent, and no tree is left over.
 
 import HornbeamHandKept
 import HornbeamMapReduce
@@ -33,7 +33,7 @@ struct AllKindsBuildTests {
         let limits = BackgroundBuilder.Limits.small(threads: 2) { phase in
             _ = phases.withLock { $0.insert(phase) }
             let isLookedAt = try random.withLock { random in
-                // Sometimes more than a round catches up with.
+                // Sometimes more than one round catches up with.
                 let edits = random.oneIn(10) ? 40 : random.below(4)
                 try database.write { (context) throws in
                     for _ in 0..<edits { try AllKinds.edit(&context, &random, of: 320) }
@@ -48,7 +48,7 @@ struct AllKindsBuildTests {
         #expect(phases.withLock { $0 } == [.reading, .loading, .catchingUp])
         try expectAgreement(database, ready: [name], "built")
         #expect(try database.isWhole())
-        // It is kept up to date from now on.
+        // From now on the index is kept up to date.
         try random.withLock { random in
             try database.write { (context) throws in
                 for _ in 0..<60 { try AllKinds.edit(&context, &random, of: 320) }
@@ -108,9 +108,9 @@ struct AllKindsBuildTests {
         }
     }
 
-    /// The state of each index in an image: versions, and builds with a `+`. All of it must agree with the entities,
-    /// also after a program has changed these; builds must continue to whole indexes; and everything must be removed
-    /// when it is dropped.
+    /// Returns the state of each index in an image: versions, and builds with a `+`. All indexes must agree with the
+    /// entities, also after a program has changed these; builds must continue to whole indexes; and dropping must
+    /// remove everything.
     private func outcome(_ image: DiskImage?, _ place: Comment) throws -> Set<String> {
         let database = try AllKinds.openBare(try SimulatedDisk(image))
         try expectWhole(database, place)
@@ -155,7 +155,7 @@ struct AllKindsBuildTests {
         #expect(live(whole))
         var seen: Set<String> = []
         var random = SeededGenerator()
-        // Not all calls: that takes a minute. Other seeds take others.
+        // Only some calls, because all of them would take a minute. Other seeds choose others.
         let stride = max(1, whole.calls / 24)
         var call = 1 + random.below(stride)
         while call <= whole.calls {
@@ -169,7 +169,7 @@ struct AllKindsBuildTests {
             seen.formUnion(try outcome(left, "call \(call) of \(whole.calls)"))
             call += stride / 2 + 1 + random.below(stride)
         }
-        // Some index was in each of these states.
+        // For each of these states, some index was in it.
         for state in [[], ["1"], ["1", "+2"], ["2"]] as [[Substring]] {
             #expect(seen.contains { $0.split(separator: " ").dropFirst().elementsEqual(state) }, "\(seen.sorted())")
         }

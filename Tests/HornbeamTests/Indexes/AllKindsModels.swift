@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An entity type with an index of each kind, and the answers of each beside those of the entities themselves.
+// An entity type with an index of each kind, and the answers of each index beside those of the entities themselves.
 
 import HornbeamHandKept
 import HornbeamPages
@@ -92,7 +92,7 @@ struct RecordingIndexes: Sendable {
 enum AllKinds {
     static let first = RecordingIndexes(version: "1")
 
-    /// The entities alone.
+    /// Opens the file with the entities alone.
     static func openBare(_ disk: SimulatedDisk) throws -> Database {
         try MigratedFile.open(disk, [Release.self, Recording.self], [])
     }
@@ -115,17 +115,17 @@ enum AllKinds {
     /// Keeps the lists by rules.
     static func keep(_ database: Database) {
         let lists = RecordingLists()
-        // Not only inserted entities: one that is deleted and saved again in a write counts as changed.
+        // Entities that were deleted and saved again in one write count as changed, not as inserted.
         database.keep(lists.added, where: { _ in true })
         database.keep(lists.grouped, by: \.genre)
         database.keep(lists.coded) { $0.code }
         database.keep(lists.starred) { $0.rating == 5 }
     }
 
-    /// The answers of each kind of index.
+    /// Returns the answers of each kind of index.
     /// - Parameters:
     ///   - ready: the registered indexes that can be used; those that the planner chooses need not be ready.
-    ///   - lists: whether there are hand-kept ones.
+    /// - lists: whether there are hand-kept indexes.
     static func answers(
         _ context: Context, of indexes: RecordingIndexes = first, ready: Set<String> = RecordingIndexes.names,
         lists: Bool = true
@@ -198,10 +198,10 @@ enum AllKinds {
         return model
     }
 
-    /// The answers that disagree with the entities.
+    /// Returns the answers that disagree with the entities.
     static func differences(_ answers: [String: [Int]], _ context: Context) throws -> [String] {
         let tracks: [Recording] = try context.all()
-        // Asked from the other side of the relation.
+        // The other side of the relation.
         let ofRelease = try Release.query(1).resolve(in: context).map { _ in
             try Recording.query().id(\.$release).resolve(in: context).filter { $0.$release.id == 1 }.map(\.id)
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All kinds of indexes in a program's life: writes that fail, reads in the middle of writes, long reads, indexes
-// dropped while they are read.
+// All kinds of indexes in a program's life: writes that fail, reads in the middle of writes, long reads, indexes that
+// are dropped while they are read.
 
 import Foundation
 import HornbeamHandKept
@@ -65,7 +65,7 @@ struct AllKindsRowsTests {
         #expect(try database.version == version)
         #expect(try feed.poll() == nil)
         #expect(try database.isWhole())
-        // It gets the next one, and only that.
+        // The observer gets the next change, and only that.
         try database.write { try track(20).save(to: &$0) }
         let changes = try #require(try feed.poll())
         #expect(changes.inserted(Recording.self) + changes.updated(Recording.self) == [20])
@@ -76,7 +76,7 @@ struct AllKindsRowsTests {
     func ownWrites() throws {
         var random = SeededGenerator()
         let database = try filled(&random)
-        // Indexes kept by rules are updated at the end.
+        // Indexes that are kept by rules are updated at the write's end.
         let late: Set = ["list", "groups", "hashed", "set", "links"]
         try database.write { (context) throws in
             for step in 0..<60 {
@@ -140,7 +140,7 @@ struct AllKindsRowsTests {
         try database.read { (context) throws in
             let before = try AllKinds.answers(context)
             var seen: [Int] = []
-            /// Drops the index with the third one, and then lets another program work at once.
+            /// Drops the index at the third entity, and then lets another program work.
             func step(_ id: Int) throws {
                 seen.append(id)
                 guard seen.count == 3 else { return }
@@ -177,7 +177,7 @@ struct AllKindsRowsTests {
             #expect(seen == ids)
             #expect(try AllKinds.answers(context) == before)
         }
-        // An index that the planner chooses isn't missed later; one used by name is.
+        // Only an index that is used by name is missed later, not one that the planner chooses.
         let isPlanned = ["lengths", "tags"].contains(name)
         #expect(codeThrown { try database.read { _ = try AllKinds.answers($0) } } == (isPlanned ? nil : .indexNotReady))
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All kinds of indexes over one type at once: a transaction changes all of them or none, wherever it is cut short; a
-// check misses no lost entry; plans name the indexes they read.
+// check finds every lost entry; plans name the indexes they read.
 
 import Foundation
 import HornbeamHandKept
@@ -80,7 +80,7 @@ struct AllKindsTests {
         #expect(calls > 10)
     }
 
-    /// A file whose indexes all have entries.
+    /// Returns a file whose indexes all have entries.
     private func image() throws -> DiskImage? {
         let disk = try SimulatedDisk()
         let database = try AllKinds.open(disk)
@@ -123,10 +123,10 @@ struct AllKindsTests {
         try? damaged.close()
     }
 
-    @Test("A check misses no lost entry of an index")
+    @Test("A check finds every lost entry of an index")
     func lostEntries() throws {
         let image = try image()
-        // Nothing else records a row without indexes, or a member of a set.
+        // A row without indexes, and a member of a set, are recorded nowhere else.
         let names = try treesWithEntries(image).filter {
             !["e:Deleted<Recording>", "m:Recording:starred"].contains($0)
         }
@@ -134,14 +134,14 @@ struct AllKindsTests {
         for name in names { try expectProblems(image, name, "lost an entry") { _, _ in [] } }
     }
 
-    @Test("A check misses no surplus entry of an index")
+    @Test("A check finds every surplus entry of an index")
     func strayEntries() throws {
         let image = try image()
         let (row, other) = ((0..<6).map { RowID(rawValue: $0).key }, RowID(rawValue: 1_000).key)
         var ofOther = 0
         for name in try treesWithEntries(image) where name.first != "e" {
             try expectProblems(image, name, "an entry whose key isn't one") { [($0, $1), ($0 + [0], $1)] }
-            // If entries name their entity, an entry without one.
+            // In indexes whose entries name their entity, an entry without an entity.
             var isFound = false
             try expectProblems(image, name, "an entry of an entity that isn't there") { key, value in
                 for row in row {
@@ -187,8 +187,8 @@ struct AllKindsTests {
                 ("charts", "\(try AllKinds.first.charts.query(RecordingIndexes.rating > 195.0).explain(in: context))"),
                 ("shelves", try AllKinds.first.shelves["rock"].explain(in: context)),
                 ("shelves", try AllKinds.first.shelves.explain(in: context)),
-                // With a limit: for all rows of a genre the planner takes the other index, which leaves no condition to
-                // be tested.
+                // The limit matters: for all rows of a genre the planner takes the other index, which leaves no
+                // condition to test.
                 ("index byGenre,", "\(try Recording.filter(\.genre == "g7").limit(1).explain(in: context))"),
                 ("tags", "\(try Recording.query().unnest(\.tags).filter { $0 == "t7" }.explain(in: context))"),
                 ("tracks", "\(try Release.query(1).related(\.$tracks).explain(in: context))"),
@@ -255,7 +255,7 @@ struct AllKindsTests {
         #expect(try database.registeredIndexes().isEmpty)
     }
 
-    /// The trees of an image whose entries are also recorded elsewhere.
+    /// Returns the trees of an image whose entries are also recorded elsewhere.
     private func treesWithEntries(_ image: DiskImage?) throws -> [String] {
         let database = try AllKinds.open(try SimulatedDisk(image))
         defer { try? database.close() }

@@ -36,7 +36,7 @@ struct DeclaredRepairTests {
         return database
     }
 
-    /// Takes entries out of a tree, every other one.
+    /// Removes every other entry of a tree.
     private func damage(_ database: Database, _ name: String) throws {
         let transaction = try database.store.beginWrite()
         let tree = try #require(try transaction.tree(name))

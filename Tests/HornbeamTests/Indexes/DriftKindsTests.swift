@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that has changed without its version is noticed in every kind of registered index, by the probe and by the
-// check. The reported size of an index is the space that the file gets back when it is dropped.
+// If code was changed but its version was not, the probe and the check notice it for every kind of registered index.
+// The reported size of an index is the space that the file gets back when it is dropped.
 
 import Foundation
 import HornbeamPages
@@ -14,7 +14,7 @@ import Testing
 @testable import HornbeamEngine
 @testable import HornbeamMapReduce
 
-/// Which of the two programs' code runs.
+/// Whether the later program's code runs.
 private let isLater = Mutex(false)
 
 @EntityModel
@@ -79,7 +79,7 @@ struct DriftKindsTests {
         try database.write { (context) throws in
             try context.saveAll((0..<4_000).map { Drifting(id: $0, name: "name \($0)", parts: ["part \($0)", "q"]) })
         }
-        /// The bytes in use and no longer held by older states.
+        /// Returns the bytes in use, without those held by older states.
         func used() throws -> Int {
             for _ in 0..<3 { try database.checkpoint() }
             let statistics = database.statistics
@@ -90,7 +90,7 @@ struct DriftKindsTests {
         let with = try used()
         #expect(try database.unregister(told.name))
         let without = try used()
-        // The catalogue is smaller by a record, too.
+        // The catalogue loses a record, too.
         let slack = 4 * database.statistics.pageSize
         #expect(told.bytes > 0 && abs(with - without - told.bytes) <= slack, "\(told.bytes), \(with) to \(without)")
         #expect(try database.isSound())

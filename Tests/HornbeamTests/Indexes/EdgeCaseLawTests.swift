@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The law of indexes: for all values, each kind of index gives the answer of a scan, and both give the expected one.
-// The values come in ordered classes: the values in a class are equal, so the test compares no values itself.
+// The values come in ordered classes of equal values, so that the test itself compares no values.
 
 import Foundation
 import HornbeamTestSupport
@@ -15,7 +15,7 @@ struct EdgeCase: CustomTestStringConvertible, Sendable {
     let run: @Sendable () throws -> Void
 
     /// - Parameters:
-    ///   - asked: the values that are asked for; nil for all.
+    /// - asked: the values in the queries; nil for all.
     ///   - isLong: whether keys are too long for groups.
     init<Content: EdgeValue>(
         _ name: String, _ classes: [[Content]], asked: Set<Content>? = nil, isLong: Bool = false
@@ -25,7 +25,7 @@ struct EdgeCase: CustomTestStringConvertible, Sendable {
     }
 
     static let negativeNaN = Double(bitPattern: 0xFFF8_0000_0000_0001)
-    /// Longer than keys are kept, and as long as few texts are.
+    /// Longer than the part of a key that is kept; few texts are longer.
     static let longText = String(repeating: "long", count: 1_300)
     static let hugeText = String(repeating: "huge", count: 262_144)
 
@@ -61,7 +61,7 @@ private struct EdgeLaw<Content: EdgeValue> {
     let asked: Set<Content>?
     let isLong: Bool
 
-    /// All values and nil, each twice, in no order.
+    /// Returns entities with all values and nil, each twice, shuffled.
     private func entities() -> [(entity: Entity, rank: Int?)] {
         var found: [(entity: Entity, rank: Int?)] = []
         var seen: Set<Int> = []
@@ -77,7 +77,7 @@ private struct EdgeLaw<Content: EdgeValue> {
 
     private typealias Question = (question: EdgeQuestion<Content>, holds: (Int?) -> Bool)
 
-    /// The questions, with the condition on the class of a value; nil is no class.
+    /// The questions, with the expected condition on the class of a value; nil stands for no class.
     private var questions: [Question] {
         var all: [Question] = []
         for (rank, values) in classes.enumerated() {
@@ -110,7 +110,7 @@ private struct EdgeLaw<Content: EdgeValue> {
     ) -> [Int] {
         func ranks(_ stored: Stored) -> [Int?] {
             let values = kind.values(stored.entity)
-            // The first is the entity's own, or nil if the kind has none of it.
+            // The first two are the entity's own values, or nil if this kind has none.
             return values.enumerated().map { place, value in place < 2 ? value.map { _ in stored.rank } ?? nil : some }
         }
         let passing = stored.filter { ranks($0).contains(where: holds) }
@@ -144,7 +144,7 @@ private struct EdgeLaw<Content: EdgeValue> {
         }
         #expect(try database.check { Issue.record("\($0)") })
         try untouched(database, stored)
-        // Without the last entity of each, every kind has lost it.
+        // After the last entities are deleted, each kind must have lost them.
         let gone = stored.suffix(stored.count / 2)
         try database.write { (context) throws in
             _ = try Entity.query(gone.map(\.entity.id)).delete(from: &context)
@@ -158,7 +158,7 @@ private struct EdgeLaw<Content: EdgeValue> {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    /// A change to a property without an index changes only the row, in all kinds.
+    /// Checks that a change of a property without an index changes only the row, in all kinds.
     private func untouched(_ database: Database, _ stored: [Stored]) throws {
         try database.write { (context) throws in
             for (entity, _) in stored {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An entity that has one value in a property for each kind of index, and each kind's answer to a question about it.
+// An entity that has one value in a property for each kind of index, and each kind's answer to a question about this
+// value.
 
 import Foundation
 import HornbeamHandKept
@@ -13,7 +14,7 @@ import Testing
 
 protocol EdgeValue: IndexKey, Codable, Comparable, Hashable {
     var mapKey: MapKey { get }
-    /// Any value, for keys that must have one.
+    /// Any value, for keys that can't be nil.
     static var some: Self { get }
 }
 
@@ -33,7 +34,7 @@ extension String: EdgeValue {
 }
 
 extension Decimal: EdgeValue {
-    /// The keys of map indexes have no decimals.
+    /// Map keys have no decimals.
     var mapKey: MapKey { .null }
     static var some: Decimal { 1 }
 }
@@ -48,7 +49,7 @@ struct Edge<Content: EdgeValue> {
     var plain: Content?
     var indexed: Content?
     var hashed: Content?
-    /// The value in the first entity that has it, or an equal one; nil in others.
+    /// The value, in the first entity that has it or an equal one; nil in the others.
     var unique: Content?
     var valued: Content?
     var partial: Content?
@@ -104,17 +105,17 @@ struct EdgeLists<Content: EdgeValue>: IndexesType {
     let matching = SetIndex<Edge<Content>>("matching")
 }
 
-/// A way to ask.
+/// A way to answer a question.
 struct EdgeKind<Content: EdgeValue> {
     typealias Entity = Edge<Content>
 
     let name: String
-    /// The values that count of an entity: any of them may pass.
+    /// The values of an entity that are tested: one of them must pass.
     let values: @Sendable (Entity) -> [Content?]
-    /// Nil for a question that doesn't apply to this kind.
+    /// Returns nil for a question that doesn't apply to this kind.
     let answer: @Sendable (EdgeQuestion<Content>, Context) throws -> [Int]?
 
-    /// A property, by the queries that use its index of themselves.
+    /// Returns a kind for a property, by queries that choose its index themselves.
     private static func property(
         _ name: String, _ path: any KeyPath<Entity, Content?> & Sendable,
         _ descending: any KeyPath<Entity, Descending<NilFirst<Content>>> & Sendable, where isIn: Bool = false
@@ -141,7 +142,7 @@ struct EdgeKind<Content: EdgeValue> {
         }
     }
 
-    /// The elements of an array, by conditions on them.
+    /// Returns a kind for the elements of an array, by conditions on them.
     private static func elements(
         _ name: String, _ path: any KeyPath<Entity, [Content]> & Sendable
     ) -> Self {
@@ -150,7 +151,7 @@ struct EdgeKind<Content: EdgeValue> {
                 _ condition: (ElementProxy<Content>) -> ElementPredicate<Content>
             ) throws -> [Int] {
                 let found = try Entity.filter(.any(path, condition)).sorted(by: \.id).ids(in: context)
-                // The same answers from rows of elements.
+                // Queries of element rows give the same answers.
                 let rows = try Entity.query().unnest(path).filter(condition).resolve(in: context)
                 #expect(Set(rows.map(\.entity.id)) == Set(found), "\(name) \(question)")
                 #expect(try Entity.query().unnest(path).filter(condition).count(in: context) == rows.count)
@@ -210,7 +211,7 @@ struct EdgeKind<Content: EdgeValue> {
     private static var map: Self {
         Self(name: "map", values: { [$0.plain] }) { question, context in
             let query = byMap.query()
-            // They come before all values, and are not less than these.
+            // Nulls come before all values, but aren't less than these.
             let nulls = try query.key(.null).count(in: context)
             func sources(_ query: MapQuery<Entity, NoValue, CountReducer<NoValue>>) throws -> [Int] {
                 try query.resolve(in: context).map(\.source)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Background builds cut short at any call to the disk, by a crash or by a disk that fails or is full: the index is
-// absent, or the build continues from its place, and it is never half readable.
+// absent, or the build continues where it was, and it is never half readable.
 
 import Glibc
 import HornbeamPages
@@ -26,7 +26,7 @@ struct IndexBuildCrashTests {
         TaggedPost(id: id, title: "t\(id)", tags: tags, size: id)
     }
 
-    /// A file with entities, and with an index of the former version of the code.
+    /// Returns a file with entities, and with an index of the former version of the code.
     private func image() throws -> [UInt8]? {
         let disk = try SimulatedDisk()
         let database = try open(disk)
@@ -60,7 +60,7 @@ struct IndexBuildCrashTests {
                 emit(key: .int(post.id))
             }
             let build = IndexBuild(other.registration)
-            // After the first of some slices: a part of its entries is stored.
+            // After the first of several slices, when a part of the entries is stored.
             limits.sliceSize = 400
             limits.whenFree = { phase in if phase == .loading { build.cancel() } }
             if let failure = database.run(build, other.registration, limits).failure { throw failure }
@@ -71,8 +71,8 @@ struct IndexBuildCrashTests {
         }
     }
 
-    /// The state of an image: the versions of its index, and of its builds with a `+`. It must be whole, and a build
-    /// must continue to an index that is whole.
+    /// Returns the state of an image: the versions of its index, and of its builds with a `+`. It must be sound, and
+    /// a build must continue to a complete index.
     private func outcome(_ image: [UInt8]?, _ place: Comment) throws -> String {
         let database = try open(try SimulatedDisk(image: image))
         let indexes = try database.registeredIndexes()
@@ -108,7 +108,7 @@ struct IndexBuildCrashTests {
         return words.joined(separator: " ")
     }
 
-    @Test("a crash at any call leaves no index, or a build that goes on", .seeded)
+    @Test("a crash at any call leaves no index, or a build that continues", .seeded)
     func crashes() throws {
         var seen: Set<String> = []
         let calls = try SimulatedDisk.crashAtEveryCall(of: try image(), live) { image, isDone, place in
@@ -120,7 +120,7 @@ struct IndexBuildCrashTests {
         #expect(calls > 50)
     }
 
-    @Test("a disk that fails or is full leaves the former index, or a build that goes on", arguments: [EIO, ENOSPC])
+    @Test("a disk that fails or is full leaves the former index, or a build that continues", arguments: [EIO, ENOSPC])
     func faults(code: Int32) throws {
         try SimulatedDisk.failAtEveryCall(of: try image(), code, live) { image, isDone, place in
             let outcome = try outcome(image, place)

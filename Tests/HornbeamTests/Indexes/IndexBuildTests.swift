@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes built in the background, beside writers that change rows already read, rows not yet read, and rows being
-// caught up with: complete and right in the moment they appear, and never seen before.
+// Indexes built in the background, beside writers that change rows already read, rows not yet read, and rows that the
+// build is catching up with: complete and right when they appear, and never visible before.
 
 import Foundation
 import HornbeamPages
@@ -14,7 +14,7 @@ import Testing
 @testable import HornbeamMapReduce
 
 extension BackgroundBuilder.Limits {
-    /// So small that some hundred rows take many steps of each kind.
+    /// Limits so small that some hundred rows take many steps of each kind.
     static func small(
         threads: Int = 1, whenFree: (@Sendable (IndexBuild.Progress.Phase) throws -> Void)? = nil
     ) -> Self {
@@ -81,7 +81,7 @@ struct IndexBuildTests {
         let limits = BackgroundBuilder.Limits.small { phase in
             _ = phases.withLock { $0.insert(phase) }
             #expect(throws: HornbeamError.self) { try sum(database) }
-            // Now and then more than a round catches up with.
+            // Sometimes more than one round catches up with.
             try random.withLock { random in
                 try disturb(database, &random, upTo: random.below(10) == 0 ? 60 : 5)
             }
@@ -102,7 +102,7 @@ struct IndexBuildTests {
                 try postsByTag().query().grouped().resolve(in: context)
                     == reference.query().grouped().resolve(in: context))
         }
-        // It is kept up to date from now on.
+        // From now on the index is kept up to date.
         try random.withLock { try disturb(database, &$0, upTo: 50) }
         #expect(try database.isWhole())
         #expect(try database.registeredIndexes().map(\.state) == [.current, .current])
@@ -145,7 +145,7 @@ struct IndexBuildTests {
             }
         }
         #expect(database.build(postsByTag(counter: counter), limits).isFinished)
-        // Debugging builds of the library call it twice.
+        // Debug builds of the library call it twice.
         #expect([420, 840].contains(counter.count))
         #expect(try database.isWhole())
     }
@@ -242,7 +242,8 @@ struct IndexBuildTests {
             try database.close()
         }
         #expect(openings > 3)
-        // Each row is computed at most twice, plus, at each opening, those of the last run, which was only in memory.
+        // Each row is computed at most twice; each opening repeats the rows of the last run, which was only in
+        // memory.
         #expect(counter.count < 2 * (400 + 300) + openings * 2 * 200)
     }
 
@@ -251,7 +252,7 @@ struct IndexBuildTests {
         let database = try filled(2_000)
         let build = try database.register(
             inBackground: postsByTag().registration, .small { _ in Thread.sleep(forTimeInterval: 0.001) })
-        // Inside a write it is refused at once.
+        // Inside a write, closing is refused at once.
         try await database.write { _ in
             let error = #expect(throws: HornbeamError.self) { try database.close() }
             #expect(error?.code == .busy)
@@ -311,7 +312,7 @@ struct IndexBuildTests {
         #expect(try database.isWhole())
     }
 
-    @Test("asked for twice it is one build; another version meanwhile is refused")
+    @Test("two requests for one index are one build; another version meanwhile is refused")
     func joining() async throws {
         let database = try filled(500)
         let gate = DispatchSemaphore(value: 0)
@@ -366,7 +367,7 @@ struct IndexBuildTests {
             if post.title == "refused" { throw Refused() }
             emit(key: .string(post.title), value: post.size)
         }
-        // Refused while it is caught up with.
+        // Refused while the build catches up.
         let late = BackgroundBuilder.Limits.small { phase in
             guard phase == .loading else { return }
             try database.write { context in
@@ -375,7 +376,7 @@ struct IndexBuildTests {
         }
         #expect(database.build(refusing, late).failure is Refused)
         #expect(try database.registeredIndexes() == [])
-        // Also while it is read.
+        // Refused while the rows are read.
         #expect(database.build(refusing, .small(threads: 3)).failure is Refused)
         #expect(try database.registeredIndexes() == [])
         try database.write { context in try TaggedPost(id: 901, title: "refused").save(to: &context) }
@@ -394,7 +395,7 @@ struct IndexBuildTests {
         let both = try Database.inMemory(models: TaggedPost.self, TaggedNote.self, indexes: [postsByTag()])
         #expect((both.build(other).failure as? HornbeamError)?.code == .indexMismatch)
         #expect(try both.registeredIndexes().map(\.entity) == ["TaggedPost"])
-        // A name with the ending of a build's name.
+        // A name that ends like a build's name.
         let hidden = MapIndex("byTag\u{1}", version: "1") { (_: TaggedPost, _: inout MapEmitter<NoValue>) in }
         let invalid = #expect(throws: HornbeamError.self) { try database.register(hidden) }
         #expect(invalid?.code == .invalid)
@@ -408,12 +409,12 @@ struct IndexBuildTests {
         let limits = BackgroundBuilder.Limits.small { _ in slices.add(1, ordering: .sequentiallyConsistent) }
         let group = DispatchGroup()
         let build = IndexBuild(postsByTag().registration)
-        // A separate thread: other tests may hold the shared ones until this one ends.
+        // In a separate thread: other tests may hold the shared threads until this one ends.
         DispatchQueue(label: "build").async(group: group) {
             _ = database.run(build, postsByTag().registration, limits)
             isDone.store(true, ordering: .sequentiallyConsistent)
         }
-        // Transactions that each write saw between its asking and its turn.
+        // The number of writes, and of transactions that passed while one waited for its turn.
         var (writes, passed) = (0, 0)
         while !isDone.load(ordering: .sequentiallyConsistent) {
             let before = slices.load(ordering: .sequentiallyConsistent)
@@ -425,7 +426,7 @@ struct IndexBuildTests {
         }
         group.wait()
         #expect(slices.load(ordering: .sequentiallyConsistent) > 100)
-        // One at most, apart from a thread's sleep before it asks.
+        // At most one, apart from the time that a thread sleeps before it asks.
         #expect(writes > 50 && passed <= 3 * writes, "\(writes) writes, \(passed) passed")
         #expect(try database.isWhole())
     }
@@ -436,7 +437,7 @@ struct IndexBuildTests {
         let index = MapIndex("byText", version: "1") { (note: TaggedNote, emit: inout MapEmitter<NoValue>) in
             emit(key: .string(note.text))
         }
-        // No rows to read; then row ids beyond those of integers.
+        // First no rows, then row ids beyond those of integer ids.
         #expect(notes.build(index).isFinished)
         #expect(try notes.registeredIndexes().map(\.entries) == [0])
         try notes.unregister("byText")

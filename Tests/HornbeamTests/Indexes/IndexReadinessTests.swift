@@ -33,7 +33,7 @@ private func lists(_ version: String = "1") -> View<TaggedNote, Int> {
     View("lists", version: version, groupedBy: { $0.text.count + (version == "1" ? 0 : 100) })
 }
 
-@Suite("Registered indexes that are asked")
+@Suite("Queries of registered indexes")
 struct IndexReadinessTests {
     private func message(_ database: Database, _ index: LengthIndex = byText()) throws -> String {
         let error = #expect(throws: HornbeamError.self) { try index.query().keys(in: database) }
@@ -47,7 +47,7 @@ struct IndexReadinessTests {
         return database
     }
 
-    @Test("report that the state lacks them, or has another version or other settings")
+    @Test("report that the state lacks the index, or has another version or other settings")
     func absent() throws {
         let database = try filled(try SimulatedDisk())
         #expect(try message(database).contains("map index “byText” of TaggedNote can't be asked: this state"))
@@ -62,7 +62,7 @@ struct IndexReadinessTests {
         #expect(try message(database).contains("this state of the database hasn't got it"))
     }
 
-    @Test("report that they were left behind, and by how much")
+    @Test("report that the index was left behind, and by how much")
     func missed() throws {
         let disk = try SimulatedDisk()
         var database = try filled(disk)
@@ -79,7 +79,7 @@ struct IndexReadinessTests {
         #expect(try byText().query().keys(in: database) == ["a1", "b1", "c1"])
     }
 
-    @Test("report that they are being built, and that a migration has changed their entities")
+    @Test("report that the index is being built, and that a migration has changed its entities")
     func beingBuilt() throws {
         let disk = try SimulatedDisk()
         var database = try filled(disk)
@@ -112,7 +112,7 @@ struct IndexReadinessTests {
         try database.register(map)
         try database.register(size)
         try database.register(view)
-        /// The answers of the indexes of the first version.
+        /// Returns the answers of the indexes of the first version.
         func answers(_ context: Context) throws -> String {
             let rows = try map.query().resolve(in: context).map(\.key.description).joined()
             let sizes = try size.query().rows(in: context).compactMap { $0[sizeColumn] }
@@ -126,7 +126,7 @@ struct IndexReadinessTests {
             try database.register(others.0)
             try database.register(others.1)
             try database.register(others.2)
-            // This read still sees its own state.
+            // The first read still sees its own state.
             for _ in 0..<3 { #expect(try answers(context) == first) }
             try database.read { (newer) throws in
                 for _ in 0..<2 { #expect(code(newer) == .indexNotReady) }
@@ -158,7 +158,7 @@ struct IndexReadinessTests {
         #expect(try database.read { try answers($0) } == #""b1""first1" [5, 1] [1, 5]"#)
     }
 
-    @Test("answer a long-lived read by the state that it has moved to")
+    @Test("give a long-lived read the answers of the state that it has moved to")
     func longLived() throws {
         let database = try filled(try SimulatedDisk())
         let view = lists()
@@ -175,7 +175,7 @@ struct IndexReadinessTests {
         #expect(try reader.read { try view.groups(in: $0) } == [1, 5])
     }
 
-    @Test("don't prevent saving an entity whose former state their functions refuse")
+    @Test("don't prevent saving an entity whose former state the index's function refuses")
     func refusals() throws {
         struct Refusal: Error {}
         let refuses = Switch()
@@ -216,7 +216,7 @@ struct IndexReadinessTests {
     }
 }
 
-/// A switch that map functions look at.
+/// A switch that changes the results of map functions.
 private final class Switch: @unchecked Sendable {
     private let lock = NSLock()
     private var value = false

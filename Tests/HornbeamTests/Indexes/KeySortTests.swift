@@ -26,7 +26,7 @@ struct KeySortTests {
     private static func buffer(_ entries: [Entry]) -> EntryBuffer {
         var buffer = EntryBuffer()
         for entry in entries {
-            // A key that is removed leaves nothing.
+            // A removed key leaves nothing behind.
             buffer.keys.bytes += [1, 2, 3]
             buffer.removeWritten()
             buffer.keys.bytes += entry.key
@@ -39,7 +39,7 @@ struct KeySortTests {
         left.key == right.key ? left.number < right.number : left.key.lexicographicallyPrecedes(right.key)
     }
 
-    @Test("come in the order of their bytes, equal ones in that of their numbers", .seeded)
+    @Test("come in the order of their bytes, equal ones in the order of their numbers", .seeded)
     func order() throws {
         var random = SeededGenerator()
         for count in [0, 1, 2, 63, 64, 300, 511, 512, 3_000] {
@@ -49,13 +49,13 @@ struct KeySortTests {
                 for number in 0..<count {
                     let key: [UInt8] =
                         switch kind {
-                        // Integers, few and many different ones.
+                        // Integers: few or many different ones.
                         case 0: [1, 0x80, 0, 0, 0] + random.bytes(4)
                         case 1: [UInt8(random.below(7))]
                         // Any bytes, of any length, some of them the beginning of others.
                         case 2: random.bytes(random.below(40))
                         case 3: shared + random.bytes(random.below(12))
-                        // Equal for many bytes, and then zeros, which heads are filled with.
+                        // Keys that share many bytes and then have zeros, with which heads are filled up.
                         case 4: Array(repeating: UInt8(random.below(2)), count: random.below(30))
                         default: shared + Array(repeating: 7, count: random.below(200)) + [UInt8(random.below(3))]
                         }
@@ -68,14 +68,14 @@ struct KeySortTests {
                 let expected = entries.sorted(by: Self.precedes)
                 #expect(sorted.map(\.key) == expected.map(\.key), "\(count) of kind \(kind)")
                 #expect(sorted.map(\.number) == expected.map(\.number), "\(count) of kind \(kind)")
-                // Values stay with their keys; entries that are equal in both may come in either order.
+                // Values stay with their keys; entries with equal keys and values may come in any order.
                 let (found, given) = (Set(sorted.map(\.description)), Set(entries.map(\.description)))
                 #expect(found == given)
             }
         }
     }
 
-    @Test("are left out and numbered anew, and others added and sorted with them", .seeded)
+    @Test("can be left out and renumbered, and others can be added and sorted with them", .seeded)
     func renumbering() {
         var random = SeededGenerator()
         let entries = (0..<1_000).map { Entry(key: random.bytes(3), number: UInt64($0), value: random.bytes(2)) }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that builds an index in the background is killed: another one continues from its place.
+// A process that builds an index in the background is killed: another one continues the build.
 
 import HornbeamTestSupport
 import Testing
 
 @Suite("Index builds of processes that are killed")
 struct KilledBuildTests {
-    @Test("a build goes on after kill -9 wherever it was, and is complete when it appears")
+    @Test("a build continues after kill -9 at any point, and its index is complete when it appears")
     func killed() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
         let path = folder.path("sheets.hornbeam")
-        // Each thread has sorted and stored some of the sheets when three quarters are read.
+        // When three quarters are read, each thread has sorted and stored some of the sheets.
         for (number, phase) in ["reading 750", "loading 300", "loading 700"].enumerated() {
             let worker = try WorkerProcess()
             try expectState(worker, path, killed: number)

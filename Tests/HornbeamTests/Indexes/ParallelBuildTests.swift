@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registered indexes that are built in one transaction, their function called in several threads.
+// Registered indexes that are built in one transaction, by calling their function in several threads.
 
 import Foundation
 import HornbeamTestSupport
@@ -23,7 +23,7 @@ struct ParallelBuildTests {
         return database
     }
 
-    @Test("building in one transaction calls the function in several threads, and gives the same")
+    @Test("building in one transaction calls the function in several threads, with the same result")
     func parallel() throws {
         let database = try filled(3_000)
         let threads = Mutex<Set<UInt>>([])
@@ -32,7 +32,7 @@ struct ParallelBuildTests {
         let index = MapIndex("parallel", version: "1", reducer: .sum()) {
             (post: TaggedPost, emit: inout MapEmitter<Int>) in
             _ = threads.withLock { $0.insert(UInt(pthread_self())) }
-            // The first one waits for another, however busy the machine is.
+            // The first thread waits for another one, however busy the machine is.
             while isParallel, threads.withLock({ $0.count }) < 2, ContinuousClock.now < deadline {
                 Thread.sleep(forTimeInterval: 0.001)
             }
@@ -41,7 +41,7 @@ struct ParallelBuildTests {
         try database.register(index)
         if isParallel { #expect(threads.withLock { $0.count } > 1) }
         #expect(try database.isWhole())
-        // With any number of threads.
+        // The number of threads doesn't change the result.
         var trees: [[[UInt8]]] = []
         try database.store.register(try #require(postsByTag().registration.reduction))
         for threads in [1, 2, 5] {
@@ -76,7 +76,7 @@ struct ParallelBuildTests {
         let found = errors.withLock { $0 }
         #expect(found.keys.elementsEqual([.invalid]) && found.values.allSatisfy { $0 >= count }, "\(found)")
         #expect(try database.read { try writing.query().count(in: $0) } == count)
-        // It was needed only during the registration.
+        // The function was called only during the registration.
         DispatchQueue.concurrentPerform(iterations: 16) { _ in
             #expect(throws: Never.self) { try database.write { _ in } }
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registered indexes through their lives: built, left alone and caught up, built anew, dropped; cut short at any call;
+// Registered indexes through their lives: built, left behind and caught up, rebuilt, dropped; cut short at any call;
 // and read from files that were tampered with.
 
 import Foundation
@@ -60,7 +60,7 @@ struct RegisteredIndexTests {
         try database.register(byName())
         try fill(database, 1_000)
         try database.close()
-        // A program without the index: changes, deletions and new rows, some of them twice.
+        // A program without the index makes changes, deletions and new rows, some of them twice.
         database = try open(disk)
         try database.write { (context) throws in
             for id in 0..<5 { try File(id: id, name: "other").save(to: &context) }
@@ -81,7 +81,7 @@ struct RegisteredIndexTests {
         #expect(try sum(database, byName()) == (0..<1_000).reduce(0, +) - 7 + 2_000)
         #expect(try database.registeredIndexes()[0].state == .current)
         #expect(try database.isWhole())
-        // Nothing was missed now.
+        // This time nothing was missed.
         let again = CallCounter()
         try database.close()
         database = try open(disk)
@@ -132,7 +132,7 @@ struct RegisteredIndexTests {
         #expect(descriptions.map(\.entity) == ["File"] && descriptions[0].settings["reducer"] == "sum")
     }
 
-    @Test("an index over a few entities has only these")
+    @Test("an index over some entities has only these")
     func subset() throws {
         let database = try open(try SimulatedDisk())
         try fill(database, 2_000)
@@ -235,7 +235,7 @@ struct RegisteredIndexTests {
         #expect(try database.isWhole())
     }
 
-    @Test("readers go on while an index is built and dropped, each with the state it sees")
+    @Test("readers continue while an index is built and dropped, each with the state it sees")
     func readers() throws {
         let database = try open(try SimulatedDisk())
         try fill(database, 100)
@@ -320,8 +320,8 @@ struct RegisteredIndexTests {
 
     // MARK: Cut short
 
-    /// Registers an index, changes its entries, registers another version and drops it. Returns how many of these three
-    /// steps were done.
+    /// Registers an index, changes its entries, registers another version and drops it. Returns the number of
+    /// finished steps.
     private func live(_ disk: SimulatedDisk) -> Int {
         var done = 0
         do {
@@ -341,8 +341,9 @@ struct RegisteredIndexTests {
         return done
     }
 
-    /// The index's version in a file that was cut short after some steps of `live`: the result of the last of them, or
-    /// of the next. The file must be whole, and the index complete or absent; absent, it can be registered anew.
+    /// Returns the index's version in a file that was cut short after some steps of `live`. It is the result of the
+    /// last step, or of the next one. The file must be sound, and the index complete or absent; an absent index can
+    /// be registered anew.
     private func version(_ image: [UInt8]?, after done: Int, _ place: Comment) throws -> String? {
         let database = try open(try SimulatedDisk(image: image))
         let version = try database.registeredIndexes().first?.version
@@ -375,7 +376,7 @@ struct RegisteredIndexTests {
         #expect(seen == [nil, "1", "2"])
     }
 
-    @Test("a disk that fails or is full leaves the index as it was, and writes go on", arguments: [EIO, ENOSPC])
+    @Test("a disk that fails or is full leaves the index as it was, and writes work", arguments: [EIO, ENOSPC])
     func faults(code: Int32) throws {
         try SimulatedDisk.failAtEveryCall(of: try filled(), code, live) { image, done, place in
             _ = try version(image, after: done, place)
@@ -390,7 +391,7 @@ struct RegisteredIndexTests {
         let file = try MigratedFile([old]) { store in
             for id in 0..<50 { try store.save("Paper", [.int(Int64(id)), .string("n")]) }
         }
-        // An index with the old type, as another program has left it.
+        // An index over the old type, as another program has left it.
         let stored = StoredIndex(
             name: "byName", identity: [UInt8](repeating: 7, count: 16),
             record: StoredIndex.Record(
@@ -426,7 +427,7 @@ struct RegisteredIndexTests {
 
     // MARK: Damage
 
-    /// A database whose index's tree was changed from outside.
+    /// Returns a database whose index tree was changed from outside.
     private func tampered(_ change: (Transaction, TreeID) throws -> Void) throws -> Database {
         let disk = try SimulatedDisk()
         let database = try open(disk)

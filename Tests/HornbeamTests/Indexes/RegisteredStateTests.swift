@@ -41,7 +41,7 @@ struct RegisteredStateTests {
         var description = try #require(database.schemaDescription.first)
         description.columns.removeAll { $0.name == "text" }
         try database.close()
-        // A program that forgets the column, and doesn't know the index.
+        // A program that lacks the column and the index.
         let store = try TreeStore.open(file: disk)
         let write = try store.beginWrite()
         let schema = try #require(
@@ -55,7 +55,7 @@ struct RegisteredStateTests {
         }
         try core.commit()
         try store.close()
-        // The column is back, and empty.
+        // The column is there again, and empty.
         database = try MigratedFile.open(disk, [TaggedNote.self], [])
         let error = #expect(throws: HornbeamError.self) { try byText().query().keys(in: database) }
         #expect(error?.code == .indexNotReady)
@@ -134,7 +134,7 @@ struct RegisteredStateTests {
         try database.write { (context) throws in
             for id in 0..<5 { try Lamp(id: id, colour: id < 3 ? .red : .green).save(to: &context) }
         }
-        // An unknown colour was put into the row from outside, without updating any index.
+        // A row gets an unknown colour from outside; no index is updated.
         let write = try database.store.beginWrite()
         let core = StoreTransaction(
             write, schema: database.schema, capture: nil, registered: RegisteredIndexes(stored: []))

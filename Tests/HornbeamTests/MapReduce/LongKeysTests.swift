@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keys of map indexes that are too long for a tree: no save is refused, and every query gives the result of a list of
-// rows. Some keys differ only after the part that is kept, and some end exactly there.
+// rows. Some keys differ only after the kept part, and some end exactly at its end.
 
 import HornbeamKeys
 import HornbeamPages
@@ -27,7 +27,7 @@ private func key(_ word: String) -> MapKey {
 struct LongKeysTests {
     private struct Row {
         let key: MapKey
-        /// The whole key, row id and ordinal.
+        /// The whole key, the row id and the ordinal.
         let bytes: [UInt8]
         let size: Int
         let value: Int
@@ -61,7 +61,7 @@ struct LongKeysTests {
         switch random.below(8) {
         case 0: return end
         case 1: return "[" + String(repeating: "n", count: 1_100) + end
-        // Around the bounds: a key of binary collation takes a few bytes more than its text.
+        // Near the limit: a key of binary collation takes a few bytes more than its text.
         case 2: return String(repeating: "x", count: 975 + random.below(30)) + end
         case 3: return String(repeating: "x", count: 975 + random.below(30))
         case 4: return String(repeating: "x", count: 3_000) + end
@@ -211,7 +211,7 @@ struct LongKeysTests {
         #expect(try database.isWhole())
     }
 
-    @Test("are built, drift not, and wake live queries of their ranges", .timeLimit(.minutes(1)))
+    @Test("are built, show no drift, and wake live queries of their ranges", .timeLimit(.minutes(1)))
     func living() async throws {
         let database = try Database.inMemory(models: TaggedNote.self)
         let text = String(repeating: "x", count: 2_000)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Map indexes against a list of rows: random entities, changes of every kind, rollbacks, reopenings with and without
-// the indexes; and every kind of query with every group level.
+// Map indexes compared with a list of rows: random entities, changes of every kind, rollbacks, reopenings with and
+// without the indexes; and every kind of query with every group level.
 
 import Foundation
 import HornbeamKeys
@@ -33,7 +33,7 @@ private struct NaiveRows {
                 rows.append(Row(key: key, bytes: try key.bytes(collator), value: value, source: note.id, place: place))
             }
         }
-        // Stable: equal keys of one entity stay in the order in which they were emitted.
+        // A stable sort: equal keys of one entity stay in the order in which they were emitted.
         self.rows = rows.enumerated().sorted { left, right in
             if left.element.bytes != right.element.bytes {
                 return left.element.bytes.lexicographicallyPrecedes(right.element.bytes)
@@ -44,7 +44,7 @@ private struct NaiveRows {
     }
 }
 
-/// Keys of all types, some more than once.
+/// Keys of all types, some of them repeated.
 private func emitted(by note: TaggedNote) -> [(MapKey, Int?)] {
     note.related.enumerated().map { place, word in
         let value = place % 5 == 4 ? nil : word.count + place
@@ -69,7 +69,7 @@ private func index<Reduce: Reducer>(
     }
 }
 
-/// It depends on order, and is large if there are many.
+/// A reducer whose result depends on the order, and is large for many values.
 private struct Trail: Reducer {
     typealias Value = Int
     var name: String { "trail" }
@@ -94,7 +94,7 @@ struct MapModelTests {
         return TaggedNote(id: id, text: "t\(random.below(3))", related: words)
     }
 
-    @Test("any changes, by any function, are in the indexes", arguments: SeededGenerator.seeds(4))
+    @Test("the indexes follow any changes, by any function", arguments: SeededGenerator.seeds(4))
     func changes(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var disk = try SimulatedDisk()
@@ -165,7 +165,7 @@ struct MapModelTests {
             _ = try TaggedNote.filter(\.text == "t2").limit(3).delete(from: &context)
             model = try Dictionary(uniqueKeysWithValues: TaggedNote.query().resolve(in: context).map { ($0.id, $0) })
         default:
-            // An unchanged note changes nothing.
+            // Saving an unchanged note changes nothing.
             if let note = model[id] { try note.save(to: &context) }
         }
     }
@@ -274,7 +274,7 @@ struct MapModelTests {
         #expect(found.map(\.value) == groups.map { reduce($0.rows) })
         let part = try grouped.descending().offset(1).limit(2).resolve(in: context)
         #expect(part.map(\.key) == groups.reversed().dropFirst().prefix(2).map(\.key))
-        // The groups are reversed, but not the rows of each.
+        // The groups are in reverse order, but not the rows of each group.
         #expect(part.map(\.value) == groups.reversed().dropFirst().prefix(2).map { reduce($0.rows) })
         #expect(try grouped.count(in: context) == groups.count)
     }

@@ -44,14 +44,14 @@ func postsByTag(_ version: String = "1", counter: CallCounter? = nil) -> TagInde
 }
 
 extension Database {
-    /// Whether all of it is whole; each problem is an issue.
+    /// Returns whether the database is sound. Records an issue for each problem.
     func isWhole(_ location: SourceLocation = #_sourceLocation) throws -> Bool {
         try check { Issue.record("\($0)", sourceLocation: location) }
     }
 }
 
 extension MapQuery {
-    /// The keys of its rows.
+    /// Returns the keys of the index's rows.
     func keys(in database: Database) throws -> [MapKey] {
         try database.read { context in try self.resolve(in: context) }.map(\.key)
     }

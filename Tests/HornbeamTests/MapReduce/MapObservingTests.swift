@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live queries of map indexes: they report the results of a query, and are silent while these stay equal.
+// Live queries of map indexes: they report a query's results, and are silent while these don't change.
 
 import HornbeamTestSupport
 import Testing
@@ -64,7 +64,7 @@ struct MapObservingTests {
         _ = try groups.poll()
         #expect(try sum.poll() == (0..<40).filter { $0 % 5 == 1 }.reduce(0, +))
         let before = database.live.figures.counts
-        // Another property, another key, an entity without rows, and back again.
+        // A changed property outside the range, a changed key, an entity without rows, and the changes undone.
         try save(database, post(1, "t1", title: "other"))
         try save(database, post(2, "t3"), TaggedPost(id: 90))
         try save(database, post(6, "t4"))
@@ -73,7 +73,7 @@ struct MapObservingTests {
         #expect(try groups.poll() == nil)
         #expect(try sum.poll() == nil)
         #expect(database.live.figures.counts.queries == before.queries)
-        // In range, and yet the same sum.
+        // Changes within the range that leave the sum unchanged.
         try save(database, post(1, "t1", size: 0), post(6, "t1", size: 7))
         #expect(try sum.poll() == nil)
         #expect(try rows.poll()?.changes?.updates == [0, 1])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Corners of map indexes: targets of other types, order-dependent reducers in descending queries, invalid cursors and
-// values, and indexes that are refused.
+// Corner cases of map indexes: targets of other types, order-dependent reducers in descending queries, invalid
+// cursors and values, and indexes that are refused.
 
 import HornbeamTestSupport
 import Testing
@@ -134,7 +134,7 @@ struct MapQueryTests {
         #expect(try database.registeredIndexes().map(\.name) == ["\u{e9}"])
     }
 
-    @Test("unencodable values are neither stored nor emitted as nothing")
+    @Test("unencodable values are neither stored nor emitted as null")
     func unencodable() throws {
         var deep = MapKey.null
         for _ in 0..<200 { deep = [deep] }

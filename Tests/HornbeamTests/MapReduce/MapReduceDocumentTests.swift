@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Indexer protocol's document, rule by rule and block by block, with its rows in the project's table of features:
-// each test is named after its row.
+// The Indexer protocol's document, rule by rule and block by block, and its rows in the project's table of features.
+// Each test is named after its row.
 
 import Foundation
 import HornbeamTestSupport
@@ -68,7 +68,7 @@ struct MapReduceDocumentTests {
             #expect(rows.map(\.value) == [Line(title: "One", tags: ["x"]), nil])
             #expect(rows.map(\.source) == [1, 2])
         }
-        // Neither the posts' rows nor those of invalid ids are read.
+        // Neither the posts' rows nor rows of invalid ids are read.
         let read = try database.store.beginRead()
         defer { read.abort() }
         let session = TypedTransaction(StoreTransaction(read, schema: database.schema), models: database.models)
@@ -100,7 +100,7 @@ struct MapReduceDocumentTests {
         let database = try database(keys.indices.map { TaggedPost(id: $0) }, index)
         #expect(try index.query().keys(in: database) == order)
         #expect(try index.query().descending().keys(in: database) == order.reversed())
-        // Case decides last: these are different keys.
+        // Case decides last, so these keys are different.
         #expect(try index.query().key("a").keys(in: database) == ["a"])
     }
 
@@ -135,7 +135,7 @@ struct MapReduceDocumentTests {
         #expect(try index.query().key(.double(0x1p53)).keys(in: database) == [.int(1 << 53)])
     }
 
-    @Test("another version is rebuilt, once; the same one calls nothing")
+    @Test("another version is rebuilt, once; for an unchanged one no function is called")
     func i6() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -157,7 +157,7 @@ struct MapReduceDocumentTests {
             try database.close()
         }
         #expect(try open("1", tag: "x").keys == Array(repeating: "x", count: 10))
-        // Other code with the same version isn't noticed.
+        // Changed code with an unchanged version isn't noticed.
         let same = try open("1", tag: "y")
         #expect(same.calls == 0 && same.keys == Array(repeating: "x", count: 10))
         let other = try open("2", tag: "y")
@@ -196,8 +196,8 @@ struct MapReduceDocumentTests {
             #expect(rows.map { $0.target(TaggedNote.self) } == ["b", "c", "gone"])
             #expect(rows.allSatisfy { $0.source == "a" && $0.target(TaggedPost.self) == nil })
         }
-        // A target's changed content is visible without the index; deleting a target leaves the row; deleting a source
-        // removes its rows.
+        // A target's changed content is visible although the index doesn't change. A deleted target leaves its row; a
+        // deleted source takes its rows along.
         try database.write { (context) throws in
             try TaggedNote(id: "b", text: "new").save(to: &context)
             _ = try TaggedNote.query("c").delete(from: &context)
@@ -298,7 +298,7 @@ struct MapReduceDocumentTests {
             #expect(try index.query().prefix("foo").grouped().resolve(in: context).map(\.key) == ["foo", "foobar"])
             #expect(try index.query().prefix("foo").offset(1).limit(1).resolve(in: context).map(\.key) == ["foobar"])
             #expect(try index.query().prefix(["foo"]).count(in: context) == 4)
-            // Page by page, also while rows before the page are added and removed.
+            // Page by page, while rows before the page are added and removed.
             for query in [index.query(), index.query().descending(), index.query().prefix(["foo"])] {
                 var pages: [MapKey] = []
                 var cursor: MapCursor?
@@ -365,7 +365,7 @@ struct MapReduceDocumentTests {
             if !rereduce {
                 for case .string(let key) in keys { note(key) }
             } else {
-                // As the document has it: one for each partial, with any count.
+                // As in the document: one key for each partial result, with any count.
                 for case .dictionary(let counts) in values { for key in counts.keys { note(key) } }
             }
             return .dictionary(result)
@@ -468,7 +468,7 @@ struct MapReduceDocumentTests {
             #expect(try none.reduced().resolve(in: context) == 0)
             #expect(try none.grouped().resolve(in: context) == [])
             #expect(try none.grouped(level: 0).resolve(in: context) == [])
-            // Keys of one group that aren't neighbours.
+            // Keys of one group that aren't next to each other.
             let some = index.query().keys([[2017, 3, 1], [2018, 1, 1], [2018, 1, 2]])
             #expect(try some.grouped(level: 1).resolve(in: context).map(\.value) == [1, 2])
             #expect(try some.grouped(level: 0).resolve(in: context).map(\.value) == [3])
@@ -549,7 +549,7 @@ struct MapReduceDocumentTests {
 }
 
 extension Database {
-    /// The number of a tree.
+    /// Returns the number of a tree.
     func treeID(_ name: String) throws -> TreeID? {
         let read = try store.beginRead()
         defer { read.abort() }

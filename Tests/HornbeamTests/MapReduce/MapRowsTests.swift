@@ -13,7 +13,7 @@ import Testing
 
 private typealias BySize = MapIndex<TaggedPost, Int, DeviationReducer<Int>>
 
-/// By a number that no two posts share.
+/// An index by a number that differs for all posts.
 private func postsBySize() -> BySize {
     MapIndex("bySize", version: "1", reducer: .stddev()) { (post: TaggedPost, emit: inout MapEmitter<Int>) in
         emit(key: .int(post.size), value: post.size)
@@ -26,7 +26,7 @@ private func postsByGroup() -> MapIndex<TaggedPost, Int, IntegerSumReducer<Int>>
     }
 }
 
-/// An index of the same name as left by other code, or another library: without any row.
+/// An index of this name that other code, or another library, has left without rows.
 private struct LeftIndex: RegisteredIndex {
     let registration: IndexRegistration
 
@@ -42,7 +42,7 @@ private struct LeftIndex: RegisteredIndex {
 struct MapRowsTests {
     private static let count = 20_000
 
-    /// Posts whose sizes are the numbers from 0 on, in no order.
+    /// Returns a database with posts whose sizes are the numbers from 0 on, in no order.
     private func filled(_ indexes: any RegisteredIndex...) throws -> Database {
         let database = try Database.counting(TaggedPost.self)
         var random = SeededGenerator(seed: 3)
@@ -85,7 +85,7 @@ struct MapRowsTests {
         }
         try expect("range", 4 * height) { (context) throws in
             let found = try #require(try bySize.query().range(from: 1, to: 19_000).reduced().resolve(in: context))
-            // For 1 to n it is √((n² − 1) / 12).
+            // For 1 to n the deviation is √((n² − 1) / 12).
             #expect(abs(found - ((19_000.0 * 19_000 - 1) / 12).squareRoot()) < 1e-6)
         }
         try expect("groups", 10 * 4 * height) { (context) throws in
@@ -103,7 +103,7 @@ struct MapRowsTests {
         #expect(both <= rows + 1_500, "\(both) and \(rows)")
     }
 
-    /// How many of some keys, in their order, begin alike.
+    /// Returns groups of sorted keys that begin alike, with the number of keys in each.
     private static func groups(_ keys: [MapKey], _ level: Int?) -> [MapGroup<Int>] {
         var groups: [MapGroup<Int>] = []
         for key in keys {
@@ -162,7 +162,7 @@ struct MapRowsTests {
                     ["foo", "be\u{301}t"], ["foo", "c"], ["foo", "ca"], ["foo", "c\u{30A}"], ["foo", "c\u{30A}", 2],
                     ["foo", "x", "bar"],
                 ])
-            // An accent that doesn't compose with its letter: the letter's bytes are the beginning of the other's.
+            // The accent doesn't compose with its letter: the bytes of the plain letter begin those of the other.
             #expect(try found(["foo"], "c") == [["foo", "c"], ["foo", "ca"]])
             #expect(try found(["foo", "x"], "b") == [["foo", "x", "bar"]])
             #expect(try found([["foo"]], "b") == [[["foo"], "bar"]])
@@ -195,7 +195,7 @@ struct MapRowsTests {
             #expect(try index.query().from(nil).count(in: context) == 9)
             #expect(try index.query().from(rows[3].cursor).after(nil).count(in: context) == 9)
         }
-        // The row may be deleted.
+        // The row that a query continues from may be deleted.
         let gone = try database.read { try index.query().resolve(in: $0)[3].cursor }
         try database.write { _ = try TaggedPost.query(3).delete(from: &$0) }
         try database.read { (context) throws in
@@ -239,13 +239,13 @@ struct MapRowsTests {
         #expect(counter.count >= 5)
         #expect(try database.read { try index.query().key("é").count(in: $0) } == 5)
         #expect(try database.isWhole())
-        // Once more: nothing is built.
+        // Opened again, nothing is built.
         let calls = counter.count
         try database.register(index)
         #expect(counter.count == calls)
     }
 
-    /// The reducer of the document: how often each word is there, which is as large as its rows.
+    /// The document's reducer: it counts each word, so its result is as large as its rows.
     private struct WordCounts: Reducer {
         struct Counts: EmittedValue, Equatable {
             var words: [String: Int] = [:]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each built-in reducer keeps the laws of reducers, exactly, and accepts any bytes as a partial; violations in other
-// reducers are found.
+// Each built-in reducer keeps the laws of reducers exactly, and accepts any bytes as a partial result; violations in
+// other reducers are found.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -21,7 +21,7 @@ struct ReducerTests {
         if let bytes = reducer.encode(reducer.map(rows: rows)), reducer.partial(ofRows: 0) == nil {
             #expect(bytes.count <= reducer.room, "\(reducer.name)", sourceLocation: location)
         }
-        // Arbitrary bytes give a partial or nothing.
+        // Any bytes give a partial result or none.
         var random = SeededGenerator()
         for size in 0..<300 {
             let partial = random.bytes(size).withUnsafeBytes { reducer.decode($0) }
@@ -98,7 +98,7 @@ struct ReducerTests {
         #expect(variance([5, 5]) == 0)
     }
 
-    @Test("a sum that is no Int throws, but not if only a partial sum is; a million tenths are 100,000")
+    @Test("a sum that doesn't fit an Int throws, unless only a partial sum doesn't fit; a million tenths are 100,000")
     func overflow() throws {
         let sum = IntegerSumReducer<Int>()
         let tooLarge = sum.map(rows: [(0, .max), (1, 1)])
@@ -123,7 +123,7 @@ struct ReducerTests {
         #expect(abs(estimate - Double(count)) <= max(1, 0.2 * Double(count)))
     }
 
-    /// Forgets its earlier values when it combines.
+    /// A reducer that forgets its earlier values when it combines.
     private struct Forgetful: Reducer {
         typealias Value = Int
         var name: String { "forgetful" }

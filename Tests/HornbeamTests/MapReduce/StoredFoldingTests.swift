@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A reducer that folds values in their stored form gives the results of its own functions: every reducer of the
-// library, over every type of numbers, with extremes and NaN among the values, for whole indexes and for parts of them.
+// library, over every type of numbers, with extremes and NaN among the values, for whole indexes and parts of them.
 
 import Foundation
 import HornbeamKeys
@@ -20,7 +20,7 @@ private struct Reading {
     var isMissing = false
 }
 
-/// A number with an order of its own, which differs from its stored form's.
+/// A number whose order differs from that of its stored form.
 private struct Reversed: IndexKey, Comparable, Equatable {
     let number: Int
     static var columnType: ColumnType { .int64 }
@@ -33,11 +33,11 @@ private struct Reversed: IndexKey, Comparable, Equatable {
     static func < (left: Self, right: Self) -> Bool { left.number > right.number }
 }
 
-/// Results with NaN aren't equal to themselves, and its sign means nothing.
+/// Results as text, because NaN isn't equal to itself and its sign has no meaning.
 private func text(_ result: Any) -> String { "\(result)".replacingOccurrences(of: "-nan", with: "nan") }
 
-/// The result of adding. The NaN that a sum of two NaNs gives depends on the order of an addition's operands, which the
-/// compiler chooses.
+/// The result of an addition as text. The sum of two NaNs depends on the order of the operands, which the compiler
+/// chooses.
 private func sumText(_ result: Any) -> String { text(result).replacing(/nan\(0x[0-9a-f]+\)/, with: "nan") }
 
 @Suite("Folding rows in their stored form")
@@ -87,13 +87,13 @@ struct StoredFoldingTests {
         try verify(reducer, make, isSame: { $0 == $1 || ($0 != $0 && text($0) == text($1)) }, location)
     }
 
-    /// Every reducer that chooses among values.
+    /// Verifies every reducer that chooses among values.
     private func verifyChoices<Value: ColumnValue & Comparable>(_ make: @escaping @Sendable (UInt64) -> Value) throws {
         try verify(ChosenValueReducer<Value>.min(), make)
         try verify(ChosenValueReducer<Value>.max(), make)
         try verify(ChosenValueReducer<Value>.first(), make)
         try verify(ChosenValueReducer<Value>.last(), make)
-        // As texts: an array with NaN isn't equal to itself.
+        // Compared as texts, because an array with NaN isn't equal to itself.
         try verify(TopReducer<Value>.top(3), make, isSame: { text($0) == text($1) })
         try verify(TopReducer<Value>.bottom(20), make, isSame: { text($0) == text($1) })
         try verify(TopReducer<Value>.top(0), make, isSame: { text($0) == text($1) })
@@ -101,7 +101,7 @@ struct StoredFoldingTests {
 
     private func verifyIntegers<Value: ColumnValue & FixedWidthInteger>(_: Value.Type) throws {
         let make: @Sendable (UInt64) -> Value = { Value(truncatingIfNeeded: $0) }
-        // Sums that don't fit throw: a wide type can hold them all.
+        // Sums that don't fit throw. A wide type can hold them all.
         if Value.bitWidth == 64 { try verify(IntegerSumReducer<Value>(), { make($0 & 0xFF_FFFF) }) }
         try verifyChoices(make)
     }
@@ -194,10 +194,10 @@ struct StoredFoldingTests {
         #expect(reducer.encode([1, 2, 3, 4]) == nil)
     }
 
-    @Test("a value that its type doesn't know any more fails the query, and no save", arguments: [true, false])
+    @Test("a value that its type no longer has fails the query, but no save", arguments: [true, false])
     func unknown(isChosen: Bool) throws {
         enum Colour: String, ColumnValue { case red, green }
-        /// The type of values stored when there was another colour.
+        /// The type of the values when there was another colour.
         enum Former: String, ColumnValue { case red, green, blue }
         func index<Value: ColumnValue>(_ value: @escaping @Sendable (Reading) -> Value) -> MapIndex<
             Reading, Value, ChosenValueReducer<Value>
@@ -217,7 +217,7 @@ struct StoredFoldingTests {
         database = try MigratedFile.open(disk, [Reading.self], [])
         let colours = index { $0.id > 2 ? Colour.red : .green }
         try database.register(colours)
-        // The unknown value is the last one only if `isChosen`.
+        // Only with `isChosen` is the unknown value the last one.
         let code = codeThrown { try database.read { _ = try colours.query().reduced().resolve(in: $0) } }
         #expect(code == (isChosen ? .undecodable : nil))
         #expect(codeThrown { try database.read { _ = try colours.query().resolve(in: $0) } } == .undecodable)
