@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one promise of live queries: the old result and its change-set give the new one, which agrees with the query
+// The promise of live queries: the old result and its change-set give the new result, which agrees with the query
 // itself. Thousands of random commits, with queries of every kind; some consumers read seldom.
 
 import HornbeamTestSupport
@@ -9,7 +9,7 @@ import Testing
 @testable import Hornbeam
 @testable import HornbeamEngine
 
-/// A live query with the result of its elements so far.
+/// A live query with its result so far.
 private protocol Follower: AnyObject {
     func follow(_ database: Database, _ message: String) throws
     var elements: Int { get }
@@ -37,14 +37,14 @@ private final class Followed<Result: LiveResult>: Follower {
     }
 }
 
-/// The former place of each element of the new list, by the change-set: nil for inserted ones.
+/// Returns the former position of each element of the new list, by the change-set; nil for inserted ones.
 private func origins(_ changes: ListChanges, _ count: Int) -> [Int?] {
     changes.applied(to: Array(0..<count).map { $0 as Int? }) { position in
         changes.insertions.contains(position) ? nil : -1 - position
     }
 }
 
-/// Expects the properties of every change-set, for all queries.
+/// Checks the properties that every query's change-sets have.
 private func expectSound(_ changes: ListChanges, _ old: [String], _ new: [String], _ message: String) {
     #expect(changes.applied(to: old) { new[$0] } == new, "\(message): \(changes)")
     #expect(!changes.isEmpty, "\(message)")
@@ -62,7 +62,7 @@ private func list<Entity: LiveText>(_ query: QueryList<Entity>, _ database: Data
             let lines = element.entities.map(\.line)
             if let changes = element.changes {
                 expectSound(changes, last, lines, message)
-                // An update is one of the content.
+                // An update means that the content has changed.
                 let unchanged = changes.updates.filter { new in last.contains(lines[new]) }
                 #expect(unchanged.isEmpty, "\(message): \(changes) \(last) \(lines)")
             }
@@ -256,7 +256,7 @@ private func addAggregates(to all: inout [(String, any Follower)], _ database: D
         ("tagged groups", grouped(LiveNote.filter(.any(\.$tags)).grouped(by: \.rank).aggregate(.count), database)))
 }
 
-@Suite("Live queries against asking")
+@Suite("Live queries compared with queries")
 struct LiveDifferentialTests {
     @Test("change-sets lead from each result to the next, after any writes", arguments: SeededGenerator.seeds(3))
     func differential(_ seed: UInt64) throws {
@@ -275,7 +275,7 @@ struct LiveDifferentialTests {
         }
         for (name, follower) in all {
             try follower.follow(database, "seed \(seed), \(name), at last")
-            // A query that never changed would prove nothing. For some the number is always the same.
+            // A query that never changed would prove nothing. The number of some never changes.
             let isConstant = name.hasSuffix(" none") || ["count nested limit", "count few by number"].contains(name)
             // A single entity's relation changes seldom.
             let least = name == "one related" ? 2 : 3

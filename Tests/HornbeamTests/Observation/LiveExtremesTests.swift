@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least and greatest values of an observed query: when the entity with one is deleted or changed, the next one is
-// read at the index's end.
+// The least and greatest values of an observed query: when the entity with such a value is deleted or changed, the
+// next value is read at the end of the index.
 
 import FoundationEssentials
 import HornbeamPages
@@ -43,7 +43,7 @@ private struct Visitor {
     var text: String
 }
 
-/// The visitors, as a model.
+/// The guests, as a model.
 private struct GuestBook {
     private var random = SeededGenerator()
     private(set) var guests: [Int: Guest] = [:]
@@ -142,7 +142,7 @@ struct LiveExtremesTests {
         return Int(cache.hits + cache.misses)
     }
 
-    @Test("of groups cost a look-up in the index too, and other unknown values only the group")
+    @Test("of groups cost a look-up in the index too; other unknown values cost reading the group")
     func groups() async throws {
         func pages(_ count: Int) async throws -> (extremes: Int, others: Int) {
             let database = try Self.members(count)
@@ -176,7 +176,7 @@ struct LiveExtremesTests {
         #expect(many.others < 2 * few.others + 40, "\(few) \(many)")
     }
 
-    /// Makes the same changes to both.
+    /// Makes a random change to the database and to the model.
     private static func change(_ database: Database, _ random: inout SeededGenerator) throws {
         var changes: [(id: Int, kind: Int?, seen: Double?, paid: Decimal?)] = []
         let rare: [Double?] = [nil, .nan, .infinity, -0.0]

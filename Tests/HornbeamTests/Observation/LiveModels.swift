@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entities for the tests of live queries: notes in folders, with tags; and each of them as text, for comparing
-// results.
+// The entities for the tests of live queries: notes in folders, with tags; and their text, by which results are
+// compared.
 
 import Hornbeam
 import HornbeamTestSupport
@@ -30,7 +30,7 @@ struct LiveFolder {
     @Relationship(deleteRule: .cascade, inverse: \.folder) var notes: [LiveNote]?
 }
 
-/// Its id is no number, so its rows are numbered in the order of their first saves.
+/// A type whose ids are no numbers, so that its rows are numbered in the order of their first saves.
 @EntityModel
 struct LiveTag {
     let id: String
@@ -65,7 +65,7 @@ func liveDatabase() throws -> Database {
     try Database.inMemory(models: LiveNote.self, LiveFolder.self, LiveTag.self)
 }
 
-/// Random writes: some change much, some nothing, some fail wholly or in part.
+/// Random writes: some change much, some change nothing, some fail wholly or in part.
 struct LiveWrites {
     struct Refused: Error {}
 
@@ -85,7 +85,7 @@ struct LiveWrites {
         case 0...3: try note(id).save(to: &context)
         case 4:
             guard var stored: LiveNote = try context.find(id) else { return }
-            // Mostly another content, often the same place.
+            // Mostly the content changes, often without the position.
             stored.text = Self.words[random.below(2)]
             try stored.save(to: &context)
         case 5: try LiveNote.delete(id: id, from: &context)
@@ -102,7 +102,7 @@ struct LiveWrites {
             if random.oneIn(2) { return try LiveTag.delete(id: "t\(random.below(6))", from: &context) }
             try LiveFolder(id: random.below(4), title: "f\(random.below(3))").save(to: &context)
         case 10:
-            // Fails, after changes that were made before it and are made again after it.
+            // This part fails, after some changes; the same are made again after it.
             try? context.transaction { context in
                 for _ in 0..<3 { try change(&context) }
                 throw Refused()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Live queries as sequences: the changes that wake a consumer and those that don't, slow consumers, the end, and the
-// objects left behind.
+// objects left over.
 
 import Foundation
 import HornbeamPages
@@ -16,7 +16,7 @@ extension Database {
     /// Returns once observers have processed all earlier commits.
     fileprivate func settle() { live.queue.sync {} }
 
-    /// The blocking form, even if the other could be awaited.
+    /// The blocking form, even where the other could be awaited.
     fileprivate func commit(_ body: (inout Context) throws -> Void) throws { try write(body) }
 
     fileprivate func save(_ id: Int, rank: Int, name: String? = nil) throws {
@@ -65,7 +65,7 @@ struct ObservationTests {
         #expect(fourth.changes?.deletions == [0])
     }
 
-    @Test("report one entity, its end with the last value, and its return")
+    @Test("report one entity, its deletion with the last value, and its return")
     func entity() async throws {
         let database = try liveDatabase()
         var iterator = database.observe(LiveTag.query("a")).makeAsyncIterator()
@@ -115,7 +115,7 @@ struct ObservationTests {
         let task = await observation.ask()
         database.settle()
 
-        // Another type: not even a look.
+        // A change of another type doesn't even lead to a look.
         try database.commit { try LiveFolder(id: 1, title: "a").save(to: &$0) }
         try? database.commit { context in
             try LiveNote(id: 7, rank: 70, text: "").save(to: &context)
@@ -124,13 +124,14 @@ struct ObservationTests {
         database.settle()
         #expect(database.live.figures.counts == before)
 
-        // Links of the type, and of entities in the result: they are in other trees than the rows.
+        // Links of the type and of entities in the result are in other trees than the rows.
         try database.commit { context in
             guard var note: LiveNote = try context.find(7) else { return }
             note.$folder = .id(1)
             try note.save(to: &context)
         }
-        // The type, but rows outside the result before and after; an undone change; a save without a difference.
+        // Rows of the type that are outside the result before and after, an undone change, and a save without a
+        // difference.
         try database.save(1, rank: 2)
         try database.commit { context in
             try? context.transaction { context in
@@ -155,7 +156,7 @@ struct ObservationTests {
         observation.finish()
     }
 
-    @Test("with a limit run again only if a changed row is, or was, within the limit")
+    @Test("with a limit run again only if a changed row is or was within the limit")
     func windows() async throws {
         let database = try liveDatabase()
         for id in 1...50 { try database.save(id, rank: id) }
@@ -166,7 +167,7 @@ struct ObservationTests {
         try database.save(60, rank: 11)
         #expect(try observation.poll() == nil)
         #expect(database.live.figures.counts.queries == queries)
-        // Before the window: it moves up.
+        // A note before the window is deleted: the window moves up.
         try database.commit { try LiveNote.delete(id: 2, from: &$0) }
         let element = try #require(try observation.poll())
         #expect(element.entities.map(\.id) == [7, 8, 9, 10, 11])
@@ -176,7 +177,7 @@ struct ObservationTests {
         observation.finish()
     }
 
-    @Test("of a least value run again only if it is removed and no equal one added")
+    @Test("for a least value run again only if it is removed and no equal one is added")
     func extremes() async throws {
         let database = try liveDatabase()
         for id in 1...50 { try database.save(id, rank: id) }
@@ -184,12 +185,12 @@ struct ObservationTests {
         let observation = observe(AggregateResult(LiveNote.query(), maker), database)
         #expect(try observation.poll() == 1)
         let queries = database.live.figures.counts.queries
-        // The best one is another, and better; then it is edited and as good.
+        // A better note becomes the best; then it is edited and stays as good.
         try database.save(1, rank: -3)
         #expect(try observation.poll() == -3)
         try database.save(1, rank: -3, name: "new")
         #expect(try observation.poll() == nil)
-        // One is deleted, and another one takes its place in the same commit.
+        // The best note is deleted, and another one takes its place in the same commit.
         try database.commit { context in
             try LiveNote.delete(id: 1, from: &context)
             try LiveNote(id: 7, rank: -5, text: "").save(to: &context)
@@ -213,13 +214,13 @@ struct ObservationTests {
         let observation = observe(ListResult(LiveFolder.query().with(\.$notes)), database)
         _ = try observation.poll()
         let queries = database.live.figures.counts.queries
-        // Tags were not read.
+        // The query doesn't read tags.
         try database.commit { try LiveTag(id: "x", weight: 1).save(to: &$0) }
         #expect(try observation.poll() == nil)
         #expect(database.live.figures.counts.queries == queries)
         try database.save(1, rank: 5)
         #expect(try observation.poll()?.changes?.updates == [0])
-        // Read, as it is a note, but in no folder.
+        // The query reads notes, but this one is in no folder.
         try database.save(2, rank: 3)
         #expect(try observation.poll() == nil)
         try database.commit { context in
@@ -268,13 +269,13 @@ struct ObservationTests {
         #expect(try all.poll()?.updated(LiveNote.self) == [2])
         #expect(try count.poll() == nil)
 
-        // An undone touch is none, and a save without a difference is none either.
+        // Neither an undone touch nor a save without a difference counts.
         try database.write { context in
             try? context.transaction { context in
                 _ = try LiveNote.touch(3, in: &context)
                 throw Refused()
             }
-            // Also the entity whose touch was undone.
+            // The entity whose touch was undone is touched now.
             for id in [3, 4] {
                 let same: LiveNote? = try context.find(id)
                 try #require(same).save(to: &context)
@@ -315,7 +316,7 @@ struct ObservationTests {
         try database.save(1, rank: 1)
         let live = database.live
 
-        // The task.
+        // Ended by the task.
         let observation = observe(CountResult(LiveNote.query()), database)
         #expect(try await observation.next() == 1)
         let task = await observation.ask()
@@ -325,7 +326,7 @@ struct ObservationTests {
         #expect(live.observerCount == 0)
         #expect(try await observation.next() == nil)
 
-        // The loop, and with it the iterator.
+        // Ended by the loop, and its iterator with it.
         for try await count in database.observeCount(LiveNote.query()) where count == 1 {
             #expect(live.observerCount == 1)
             break
@@ -333,7 +334,7 @@ struct ObservationTests {
         #expect(live.observerCount == 0)
         #expect(live.logCount == 0)
 
-        // The database.
+        // Ended by the database.
         let counts = Task { [query = database.observeCount(LiveNote.query())] in
             var all: [Int] = []
             for try await count in query { all.append(count) }
@@ -368,7 +369,7 @@ struct ObservationTests {
         #expect(weakDatabase == nil)
     }
 
-    @Test("hold no transaction between elements: a database that is observed can be closed")
+    @Test("hold no transaction between elements: an observed database can be closed")
     func noTransactions() async throws {
         let database = try liveDatabase()
         let observations = (0..<10).map { _ in observe(ListResult(LiveNote.query()), database) }
@@ -572,7 +573,7 @@ struct LinkedCostTests {
         let before = database.live.figures.counts
         for step in 0..<20 {
             try database.write { context in
-                // An entity inside, one from another folder, one deleted, a tag with another weight.
+                // A new note in the folder, one from another folder, a deleted note, and a tag with another weight.
                 try LiveNote(id: 1001 + step * 2, rank: 2, text: "new").save(to: &context)
                 try LiveNote(id: step * 1000, rank: 1, text: "", folder: .id(0)).save(to: &context)
                 try LiveNote.delete(id: 50_001 + step * 2, from: &context)
@@ -586,11 +587,11 @@ struct LinkedCostTests {
             #expect(element.changes?.deletions.count == 1)
             #expect(element.changes?.updates.count == 1)
             #expect(try nested.poll()?.changes?.deletions.count == 1)
-            // The tag weighs more than 1 from the third commit on, which so admits the earlier notes.
+            // From the third commit on the tag weighs more than 1, which admits the earlier notes.
             #expect(try tested.poll() == (step < 2 ? nil : step + 1))
             // Tag “u” isn't stored, so no note has two.
             #expect(try counted.poll() == nil)
-            // The tagged one comes before all without a tag, and after those of a lower rank with one.
+            // The tagged note comes before all without a tag, and after those of a lower rank with one.
             let order = try #require(try ordered.poll())
             #expect(order.changes?.moves.contains { $0.to == step } == true, "\(String(describing: order.changes))")
         }
@@ -648,7 +649,7 @@ struct LinkedCostTests {
         #expect(database.live.figures.counts.queries == before.queries)
     }
 
-    @Test("of groups only the changed sections are read, and other relations wake none")
+    @Test("read only changed sections of groups, and are not woken by other relations")
     func groups() throws {
         let database = try liveDatabase()
         try database.write { context in
@@ -674,7 +675,7 @@ struct LinkedCostTests {
         #expect(element.changes?.sections.map(\.position) == [150])
         #expect(element.changes?.sections.first?.changes.updates == [1])
         #expect(try folders.poll()?.changes?.updates == [150])
-        // None of them reads a note's tags.
+        // The queries don't read the tags of notes.
         try database.write { context in
             guard var note: LiveNote = try context.find(1501) else { return }
             note.$tags = .ids(["t"])
@@ -690,7 +691,7 @@ struct LinkedCostTests {
 
 @Suite("Live queries beside several writers", .timeLimit(.minutes(30)))
 struct LiveConcurrencyTests {
-    /// Reads elements until one equals the query's final result; each must follow from the one before.
+    /// Reads elements until one equals the query's final result. Each must follow from the one before.
     private func follow(_ query: LiveQuery<LiveList<LiveNote>>, until count: Int) async throws -> [String] {
         var lines: [String] = []
         for try await element in query {

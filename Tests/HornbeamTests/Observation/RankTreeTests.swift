@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree that knows positions, against a sorted array.
+// The tree that knows positions, compared with a sorted array.
 
 import HornbeamTestSupport
 import Testing
@@ -9,7 +9,7 @@ import Testing
 @Suite("Rank tree")
 struct RankTreeTests {
     private func row(_ number: Int, print: Int = 0) -> RankedRow {
-        // Several rows with one key, so that ties are met.
+        // Several rows share a key, so that there are ties.
         RankedRow(key: [UInt8(number % 17)], row: RowID(rawValue: UInt64(number)), fingerprint: print)
     }
 
@@ -42,7 +42,7 @@ struct RankTreeTests {
         for (place, row) in model.enumerated() { #expect(tree.position(of: row) == place, "seed \(seed)") }
     }
 
-    @Test("puts the rows that it begins with in order, however they come", .seeded)
+    @Test("sorts the rows that it begins with, in whatever order they come", .seeded)
     func unordered() {
         var random = SeededGenerator()
         for count in 0..<40 {

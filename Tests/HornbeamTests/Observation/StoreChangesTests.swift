@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The feed of all commits: entities that came, changed and went, by type.
+// The feed of all commits: entities that were added, changed and deleted, by type.
 
 import HornbeamTestSupport
 import Testing
@@ -48,7 +48,7 @@ struct StoreChangesTests {
         #expect(try observation.poll() == nil)
     }
 
-    @Test("report when they are unknown")
+    @Test("report that they are unknown if a commit has too many")
     func unknown() throws {
         let database = try liveDatabase()
         let observation = try follow(database)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite's opinion on aggregates and groups: random rows, conditions, keys and limits, with indexes over some of it.
+// SQLite's opinion on aggregates and groups: random rows, conditions, keys and limits, with indexes over some
+// properties.
 
 import HornbeamTestSupport
 import Testing
@@ -60,7 +61,7 @@ struct AggregateOpinionTests {
     private func text(_ number: Double?) -> String { number.map { "\($0)" } ?? "nil" }
     private func text(_ number: Int?) -> String { number.map { "\($0)" } ?? "nil" }
 
-    /// The SQL equivalent of `text` for numbers.
+    /// The SQL equivalents of `text` for numbers.
     private static let columns = [
         "COUNT(*)", "IFNULL(SUM(price), 0)", "IFNULL(CAST(ROUND(AVG(price) * 1000) AS INTEGER), 'nil')",
         "IFNULL(MIN(price), 'nil')",
@@ -68,7 +69,7 @@ struct AggregateOpinionTests {
         "IFNULL(MAX(weight), 'nil')", "COUNT(DISTINCT region)",
     ]
 
-    @Test("of random selections are the same, in total and by groups, while rows change", .seeded)
+    @Test("of random selections agree, in total and by groups, while rows change", .seeded)
     func aggregates() throws {
         var random = SeededGenerator()
         let database = try Database.inMemory(models: Order.self, PlainOrder.self)

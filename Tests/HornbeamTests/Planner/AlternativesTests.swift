@@ -63,7 +63,7 @@ struct AlternativesTests {
                     #expect(run.plan.filter == nil, "\(run.plan)")
                     #expect(run.plan.access.description.hasPrefix("index byKey"), "\(run.plan)")
                 } else {
-                    // A scan takes less than looking up nearly half of all rows, each by a value of its own.
+                    // A scan takes less than looking up nearly half of all rows by different values.
                     #expect(run.plan.filter?.hasPrefix("key in [") == true, "\(run.plan)")
                     #expect(run.plan.access.description == "scan of \(Self.count) rows", "\(run.plan)")
                 }
@@ -131,7 +131,7 @@ struct AlternativesTests {
                 let start = ContinuousClock.now
                 #expect(try Token.filter(equal).ids(in: context) == found)
                 #expect(try Token.filter(unequal).ids(in: context) == (0..<Self.count).filter { !found.contains($0) })
-                // Compared one by one these are 60 million comparisons.
+                // Compared one by one, these would be 60 million comparisons.
                 #expect(ContinuousClock.now - start < .seconds(10))
                 #expect(
                     try Token.filter(equal || \.plain == nil).count(in: context) == found.count + Self.count / 5)
@@ -142,7 +142,7 @@ struct AlternativesTests {
         }
     }
 
-    @Test("of pairs of conditions are tested by those for a row's value")
+    @Test("of pairs of conditions are tested only by the pairs with a row's value")
     func pairs() throws {
         func pairs(_ count: Int) -> Condition {
             Self.any(
@@ -155,7 +155,7 @@ struct AlternativesTests {
             let many = pairs(4_000)
             let start = ContinuousClock.now
             let found = try Token.filter(many).ids(in: context)
-            // Tested one by one these are more than 10 million pairs.
+            // Tested one by one, these would be more than 10 million pairs.
             #expect(ContinuousClock.now - start < .seconds(10))
             #expect(found == (0..<4_000).filter { $0 % 2 == 1 && $0 % 5 != 0 })
             // Two pairs for one value, and one pair without a value of the column.

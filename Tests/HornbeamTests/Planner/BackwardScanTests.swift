@@ -27,7 +27,7 @@ struct BackwardScanTests {
                     IndexDescription(name: "byCode", kind: .unique, components: [.init(column: "code")]),
                 ])
         ])
-        // Groups of one, of some, of as many as are collected, of one more, and of many.
+        // Groups of one row, of some, of as many as are collected at once, of one more, and of many.
         var scores: [Value] = []
         for (score, size) in [(1, 1), (2, 63), (3, 64), (4, 65), (5, 200), (6, 1), (7, 2)] {
             scores += [Value](repeating: .int(Int64(score)), count: size)
@@ -59,7 +59,7 @@ struct BackwardScanTests {
         }
     }
 
-    @Test("an entry of a damaged file that has no key but a row is an error, not passed over")
+    @Test("an entry of a damaged file that has only a row and no key is an error, not skipped")
     func damaged() throws {
         let store = try CoreStore([
             EntityDescription(
@@ -73,7 +73,7 @@ struct BackwardScanTests {
         let items = try store["Item"]
         let tree = items.type.indexes[0].tree
         let query = EntityQuery(type: "Item", sort: [.column(1, descending: true)], limit: 20)
-        // After all keys, which begin with a marker of 1.
+        // After all keys, which begin with the marker 1.
         let place = RowID(rawValue: 1 << 60).key
         try items.transaction.put(tree, place, [])
         #expect(try store.core.explain(query).access.description.contains("backwards"))

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Sets of conjuncts")
 struct ConjunctSetTests {
-    @Test("are sets, also beyond the 64 that take no memory", .seeded)
+    @Test("behave like sets, also beyond the 64 that take no memory", .seeded)
     func model() {
         var random = SeededGenerator()
         for _ in 0..<500 {

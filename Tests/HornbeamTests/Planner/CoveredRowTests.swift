@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows made of index entries: with every type that a key can have, in both directions, and with values that a key
+// Rows made from index entries: with every type that a key can have, in both directions, and with values that a key
 // doesn't determine.
 
 import Foundation
@@ -9,7 +9,7 @@ import Testing
 @testable import Hornbeam
 @testable import HornbeamEngine
 
-/// Every type of a fixed width, nil or not, half of them descending.
+/// Every type of a fixed width, optional or not, half of them descending.
 @EntityModel
 private struct Sample {
     @Index<Self>(\.flag.desc, \.i8.desc, \.i16, \.i32.desc) private var first
@@ -31,7 +31,7 @@ private struct Sample {
 
     init(_ id: Int) {
         self.id = id
-        // Far apart, of either sign, with bytes of all kinds.
+        // Numbers that are far apart, of either sign, with all kinds of bytes.
         let bits = UInt64(truncatingIfNeeded: id) &* 0x9E37_79B9_7F4A_7C15
         let isNil = id % 7 == 0
         flag = id % 2 == 0
@@ -61,7 +61,7 @@ private struct Word {
 
 @Suite("Rows made of index entries")
 struct CoveredRowTests {
-    @Test("hold every number, date and Boolean as its row does, in either direction")
+    @Test("have every number, date and Boolean of the stored row, in either direction")
     func numbers() throws {
         var context = Context()
         let samples = (0..<97).map { Sample($0) }
@@ -94,7 +94,7 @@ struct CoveredRowTests {
     func texts() throws {
         var context = Context()
         let long = String(repeating: "l", count: 2_000)
-        // Kelvin, the Greek question mark and the varia are other characters in the key.
+        // The Kelvin sign, the Greek question mark and the varia become other characters in the key.
         let texts = [
             "\u{212A}", "K", "\u{37E}", ";", "\u{1FEF}", "`", "a\u{0}b", "a\u{1}", "", "e\u{301}", long + "1",
             long + "2",
@@ -113,7 +113,7 @@ struct CoveredRowTests {
         #expect(totals.count == sizes.count)
         for (text, size) in totals { #expect(sizes[text] == size) }
         #expect(try Word.query().sum(\.size, in: context) == (1 << texts.count) - 1)
-        // Hashes give neither the order nor the value.
+        // Hashes determine neither the order nor the value.
         let kinds = Word.query().grouped(by: \.kind).aggregate(.count)
         #expect(try kinds.resolve(in: context).map(\.values) == [5, 4, 4])
         #expect(try kinds.explain(in: context).access == .rowScan(rows: 13))

@@ -77,7 +77,7 @@ struct CoveringTests {
         return context
     }
 
-    /// The same context with unreadable rows: queries that still answer have read none.
+    /// Returns the context with unreadable rows: a query that still answers has read no row.
     private func unreadable() throws -> Context {
         let context = try context()
         try context.session.run { session in
@@ -109,7 +109,7 @@ struct CoveringTests {
         #expect(count == plainCount && total == plainTotal && least == plainLeast)
     }
 
-    @Test("so do those of a part that the index fixes or finds, and those of groups")
+    @Test("aggregates of a range of the index, and of groups, need no row either")
     func parts() throws {
         let full = try context()
         let context = try unreadable()
@@ -134,10 +134,10 @@ struct CoveringTests {
         let other = PlainSale.query().sorted(by: \.region, \.price.desc, \.weight.asc)
         #expect(try sorted.groupConcat(\.region, in: full) == other.groupConcat(\.region, in: full))
         #expect(try sorted.explain(.groupConcat(\.region), in: full).isCovering)
-        // By row ids, which aren't the index's order.
+        // The order is that of row ids, not the index's.
         #expect(try !Sale.query().explain(.groupConcat(\.region), in: full).isCovering)
         #expect(try Sale.query().groupConcat(\.region, in: full) == PlainSale.query().groupConcat(\.region, in: full))
-        // “e” with an accent of its own: the key has the composed letter.
+        // “e” with a separate accent: the key has the composed letter.
         var context = full
         let text = "Cafe\u{301} \u{212A}"
         try Sale(id: 500, region: text, price: 1, weight: nil, day: nil, note: "").save(to: &context)
@@ -146,7 +146,7 @@ struct CoveringTests {
         #expect(Array(joined.utf8) == Array(text.utf8))
     }
 
-    @Test("a limit takes the rows that the query would")
+    @Test("a limit takes the rows that the query would take")
     func limited() throws {
         let context = try context()
         for limit in [1, 7, 50] {
@@ -174,7 +174,7 @@ struct CoveringTests {
         #expect(try !Sale.query().explain(.sum(\.price), .countDistinct(\.note), in: context).isCovering)
         #expect(try !Sale.query().explain(.sum(\.price), .max(\.day), in: context).isCovering)
         #expect(try !Sale.filter(\.note != "x").explain(.sum(\.price), in: context).isCovering)
-        // Entities have more than an index does.
+        // An index doesn't have all of an entity.
         #expect(try !Sale.filter(\.region == "north").explain(in: context).isCovering)
     }
 
@@ -275,7 +275,7 @@ struct CoveringTests {
         #expect(try Memo.filter(.string(\.text, matches: "nothing")).count(in: context) == 0)
     }
 
-    /// A value that no row holds is never made of a key, although the key may give it: the row is read instead.
+    /// A key may give a value that no row holds. Such a key isn't used: the row is read instead.
     @Test("forged keys (a huge decimal, an invalid number, a malformed escape) are read in the rows")
     func forged() throws {
         let context = try parcels()
@@ -333,7 +333,7 @@ struct CoveringTests {
         #expect(plan.access == .index(name: "byCost", ranges: 1, entries: 14, reversed: false) && plan.isCovering)
         #expect(try fixed.resolve(in: context).map(\.values).reduce(0, +) == 14)
         #expect(try all.explain(.countDistinct(\.owner), in: context).access.description.contains("byOwner"))
-        // No index has it, or begins with it.
+        // No index has the property, or none begins with it.
         let plain = try all.grouped(by: \.other).aggregate(.count).explain(in: context)
         #expect(plain.access == .rowScan(rows: 154) && !plain.isCovering)
         #expect(try !all.explain(.sum(\.price), in: context).isCovering)

@@ -24,7 +24,7 @@ struct CutKeysTests {
         ]
     }
 
-    /// Short and long, and enough of them that no bound is likely to have all hashes on one side.
+    /// Short and long tails, enough of them that their hashes lie on both sides of any bound.
     private static let tails: [Value] =
         ["", "a", "lo", "m", "mm", "z"].map { .string($0) }
         + (0..<40).map { .string("\($0 % 2 == 0 ? "b" : "y")\($0)" + String(repeating: "t", count: 30)) } + [.null]
@@ -37,7 +37,7 @@ struct CutKeysTests {
             for (number, tail) in Self.tails.enumerated() {
                 try store.save("Doc", [.int(Int64(number)), first, tail])
             }
-            // Further rows, so that the index is the cheaper way.
+            // More rows, so that the index is the cheaper way.
             for number in 1000..<1400 { try store.save("Doc", [.int(Int64(number)), .string("q\(number)"), .null]) }
             for comparison in [Comparison.less, .lessOrEqual, .greater, .greaterOrEqual, .equal] {
                 for bound in ["", "b2", "m", "y5" + String(repeating: "t", count: 30)] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The planner's one promise: every path gives the same answer. Random rows, filters, sorts and limits; evaluated with
-// indexes, without, and by a naive evaluation in plain Swift.
+// The planner's promise: every path gives the same answer. Random rows, filters, sorts and limits, evaluated with
+// indexes, without them, and by a naive evaluation in plain Swift.
 
 import Foundation
 import HornbeamKeys
@@ -40,7 +40,7 @@ private let names = [
 ]
 private let words = ["red", "green", "blue", "Red", "swift", "tree"]
 
-/// Rows as arrays of values, and queries evaluated on them without any of the library's machinery.
+/// Rows as arrays of values, on which queries are evaluated without the library.
 private struct Naive {
     var rows: [Int64: [Value]] = [:]
 
@@ -135,7 +135,7 @@ private struct Naive {
     }
 }
 
-/// Accents away by Foundation.
+/// Removes accents by Foundation.
 private func plain(_ text: String) -> String { text.folding(options: .diacriticInsensitive, locale: nil) }
 
 private struct Generator {
@@ -223,9 +223,9 @@ private struct Generator {
     }
 }
 
-/// Reads only some columns, which an index may hold: the values must be those of the rows.
+/// Reads only some columns, which an index may hold: the values must equal those in the rows.
 private struct CoveringCheck {
-    /// Plans that were covering.
+    /// Number of covering plans.
     var inOrder = 0
     var inAnyOrder = 0
 

@@ -85,7 +85,7 @@ struct EarlyStopTests {
         }
     }
 
-    @Test("without stopping all rows come once and in order, for little more than a sort reads")
+    @Test("without stopping, all rows come once and in order, with few more reads than a sort has")
     func whole() throws {
         let database = try Self.database()
         for text in [
@@ -102,8 +102,8 @@ struct EarlyStopTests {
             }
             let sorted = try database.read { try Statement(text).resolve(in: $0).map { [$0["id"], $0["salary"]] } }
             #expect(all == sorted, "\(text)")
-            // A fourth of the rows is on one floor. The look-up of each reads two pages, in addition to those of the
-            // index.
+            // A quarter of the rows is on one floor. The look-up of each row reads two pages, in addition to the
+            // index's pages.
             #expect(pages < Self.count / 2 + 60, "\(text): \(pages) pages")
         }
     }

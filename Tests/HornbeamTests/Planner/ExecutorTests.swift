@@ -56,7 +56,7 @@ struct ExecutorTests {
         #expect(try ids(EntityQuery(type: "Doc", filter: .not(list)), store) == "dbc")
     }
 
-    @Test("values of a list of ids are looked up; impossible ids are no error, and the order is the rows'")
+    @Test("ids in a list of values are looked up; impossible ids are no error, and rows come in their own order")
     func idValues() throws {
         let store = try filled()
         for number in 0..<30 { try store.save("Doc", [.string("x\(number)"), .string("red"), .int(9)]) }
@@ -67,7 +67,7 @@ struct ExecutorTests {
         #expect(try store.core.explain(query).access == .ids(count: 3))
         #expect(try store.core.count(query) == 2)
         #expect(try ids(EntityQuery(type: "Doc", filter: .and([wanted, red])), store) == "db")
-        // Given ids come in the given order, with any other conditions.
+        // Given ids come in the given order, also beside other conditions.
         let given = Filter.ids([.string("b"), .string("a"), .string("d")])
         #expect(try ids(EntityQuery(type: "Doc", filter: .and([wanted, given])), store) == "bd")
     }
@@ -147,7 +147,7 @@ struct ExecutorTests {
         for (id, tail, rank) in [("a", "b", 1), ("b", "a", 2), ("c", "b", 0), ("d", "", 5), ("e", "b", 1)] {
             try store.save("Doc", [.string(id), .string(long + tail), .int(Int64(rank))])
         }
-        // Enough others, beyond the limit, for the index to be worth its while.
+        // Enough other rows, beyond the limit, to make the index worthwhile.
         for number in 0..<40 {
             try store.save("Doc", [.string("x\(number)"), .string(descending ? "a" : "z"), .int(Int64(number))])
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregates by value: each different value of an index once, with the number of its rows. The result is the same as
-// row by row, for all values, at the cost of the different ones.
+// Aggregates by value: each different value of an index is visited once, with the number of its rows. The result is
+// that of all rows one by one, at the cost of the different values.
 
 import Foundation
 import HornbeamTestSupport
@@ -72,7 +72,7 @@ struct GroupScanTests {
         ).save(to: &context)
     }
 
-    /// The answers of both types, as text; errors too, without the type's name.
+    /// Returns the answers of both types as text; also errors, without the type's name.
     private func answers<Entity: EntityModelProtocol>(
         _ query: QueryList<Entity>, _ columns: Columns<Entity>, _ context: Context
     ) -> [String] {
@@ -186,7 +186,7 @@ struct GroupScanTests {
         try database.read { compare($0, &random) }
     }
 
-    @Test("cost the different values, not the rows, and explain says so")
+    @Test("cost by the number of different values, not of rows, and explain says so")
     func cost() throws {
         func pages(_ count: Int) throws -> [Int] {
             let database = try Database.counting(Sale.self)

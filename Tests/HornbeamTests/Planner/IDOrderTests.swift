@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders by id, and orders that end in the id: the first and the last are the ends of rows already in that order, or of
-// the tree of ids.
+// Orders by id, and orders that end with the id: the first and the last entities are at the ends of rows already in
+// that order, or of the tree of ids.
 
 import Foundation
 import HornbeamTestSupport
@@ -35,7 +35,7 @@ private struct Named: Equatable {
 struct IDOrderTests {
     private static let count = 6_000
 
-    /// A text so long that the rows of a type fill some 250 pages.
+    /// Returns a text so long that the rows of a type fill some 250 pages.
     private static func text(_ id: Int) -> String { "t\(id) " + String(repeating: "x", count: 250) }
 
     private static func name(_ number: Int) -> String { "n\(100_000 + number * 7919 % count)" }
@@ -131,7 +131,7 @@ struct IDOrderTests {
             #expect(try texts.ids(in: context).count == 5)
             let tested = Named.filter(.string(\.text, contains: "77")).sorted(by: \.id).requiringIndex()
             #expect(try tested.limit(1).ids(in: context).count == 1)
-            // All of them would be read.
+            // All entities would be read.
             #expect(throws: HornbeamError.self) { try tested.ids(in: context) }
             let numbers = Counted.query().sorted(by: \.id).requiringIndex()
             #expect(try numbers.limit(2).ids(in: context) == [0, 1])
@@ -140,7 +140,7 @@ struct IDOrderTests {
             let inRoom = Counted.filter(\.room == 1).sorted(by: \.rank.desc, \.id.desc, \.text).limit(1)
             #expect(try inRoom.requiringIndex().ids(in: context) == [5_899])
             #expect(try inRoom.explain(in: context).access.description.contains("byRoom"))
-            // Entities that are equal in the index come in the order of texts, which its entries don't have.
+            // Entities with equal keys in the index come in the order of their texts, which the index doesn't have.
             let ranks = Named.query().sorted(by: \.rank.desc, \.id).limit(3)
             let byName = (0..<Self.count).filter { $0 % 50 == 49 }.map(Self.name).sorted()
             #expect(try ranks.requiringIndex().ids(in: context) == Array(byName.prefix(3)))
@@ -246,7 +246,7 @@ private struct IDs: Sendable {
     }
 }
 
-/// A row and its place.
+/// A row and its position.
 private struct Row {
     let values: [Value]
     let rowID: RowID
@@ -397,7 +397,8 @@ struct IDTypesTests {
         }
     }
 
-    /// Makes the query continue after a row, which may be deleted if the order has its place; returns the rest.
+    /// Makes the query continue after a row, which may be deleted if the order determines its place. Returns the
+    /// rest.
     private func position(
         _ store: CoreStore, _ ids: IDs, _ rows: [Row], _ sort: [(column: Int, descending: Bool)],
         _ order: (Row, Row) -> Int, _ query: inout EntityQuery, _ expected: [Row], _ random: inout SeededGenerator

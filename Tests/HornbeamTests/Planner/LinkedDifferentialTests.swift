@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random conditions on more than a column: on links and their numbers, along one entity's relation, on computed values
-// and on elements of arrays, with indexes, without, and by plain Swift.
+// Random conditions on more than a column: on links and their numbers, along one entity's relation, on computed
+// values and on elements of arrays; with indexes, without them, and in plain Swift.
 
 import HornbeamTestSupport
 import Testing
@@ -32,7 +32,7 @@ private struct Actor {
     @Relationship(inverse: \.director) var directed: [Film]?
 }
 
-/// The same data in dictionaries.
+/// The test's data in dictionaries.
 private struct Studio {
     struct Entry {
         var film: Film
@@ -48,7 +48,7 @@ private struct Studio {
     func director(_ id: Int) -> String? { films[id]?.director.flatMap { actors[$0] == nil ? nil : $0 } }
     func sequels(_ id: Int) -> [Int] { (films[id]?.sequels ?? []).filter { films[$0] != nil } }
 
-    /// Some of both are linked and never stored; entities are added, changed and deleted.
+    /// Adds, changes and deletes entities. Some entities of both types are linked and never stored.
     mutating func change(_ context: inout Context, _ random: inout SeededGenerator) throws {
         let actor = "a\(random.below(30))"
         switch random.below(6) {
@@ -190,7 +190,7 @@ struct LinkedDifferentialTests {
         #expect(accesses.isSuperset(of: ["join a", "index ", "scan o"]), "\(accesses)")
     }
 
-    /// Along the relations of one entity, in the order of linking.
+    /// Checks queries along the relations of one entity, in the order of linking.
     private func related(
         _ condition: Condition, _ studio: Studio, _ database: Database, _ random: inout SeededGenerator
     ) throws {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions along one entity's relation: if an index or a search finds few, only these are looked up among the links,
-// and still come in the order of linking.
+// Conditions along one entity's relation: if an index or a search finds few entities, only these are looked up among
+// the links, and still come in the order of linking.
 
 import HornbeamTestSupport
 import Testing
@@ -42,7 +42,7 @@ struct LinkedPlansTests {
             text: id % 50 == 3 ? "a rare word" : "some common words")
     }
 
-    /// Room 1 has most of the notes, room 2 the rest, each in an order of its own.
+    /// Room 1 has most of the notes and room 2 the rest, each linked in its own order.
     private func fill(_ context: inout Context, _ random: inout SeededGenerator) throws -> [[[Int]]] {
         for id in 0..<count { try note(id).save(to: &context) }
         let all = Array(0..<count).shuffled(using: &random)
@@ -66,7 +66,7 @@ struct LinkedPlansTests {
         let holds: (Note) -> Bool
     }
 
-    /// Added one by one: a single literal would take the compiler long.
+    /// The conditions are added one by one, because the compiler would take long for a single literal.
     private func conditions() -> [Condition] {
         var all: [Condition] = []
         func add(_ name: String, _ predicate: Predicate<Note>, _ holds: @escaping (Note) -> Bool) {
@@ -131,7 +131,7 @@ struct LinkedPlansTests {
             query.filter(\.code == last.code), query.filter(\.code == last.code).filter(\.id > 0),
             query.filter(\.code == last.code).filter(\.id >= 2).filter(\.number >= 0),
         ] {
-            // With the entity's former value, its key comes first; the order is that of linking.
+            // By the entity's former value, its key comes first; but the order is that of linking.
             #expect(try list.after(last).ids(in: context) == [2])
             #expect(try list.after(last).count(in: context) == 1)
         }
@@ -139,7 +139,7 @@ struct LinkedPlansTests {
         #expect(try query.filter(\.id == 9).after(last).ids(in: context) == [])
     }
 
-    @Test("are explained, and read the few rather than the many")
+    @Test("are explained, and read the fewer rows")
     func few() throws {
         var context = Context()
         var random = SeededGenerator()

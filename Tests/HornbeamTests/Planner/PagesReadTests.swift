@@ -31,7 +31,7 @@ struct PagesReadTests {
         if inFile { database = try Database(at: folder.path("store"), models: Reading.self) }
         try fill(database)
         if inFile {
-            // The written pages are in the file then, and are verified once.
+            // Closed and opened again, so that the pages are in the file and verified once.
             try database.close()
             database = try Database(at: folder.path("store"), models: Reading.self)
         }
@@ -39,7 +39,7 @@ struct PagesReadTests {
             let one = Reading.filter(\.place == 77).limit(3)
             let few = try one.explain(.analyze, in: context)
             #expect(few.results == 3 && (2...16).contains(few.pagesRead), "\(few.pagesRead)")
-            // 100 bytes a row.
+            // A row takes 100 bytes.
             let all = try Reading.filter(\.text == "y").explain(.analyze, in: context)
             #expect(all.results == 0 && (200...2_000).contains(all.pagesRead), "\(all.pagesRead)")
             let again = try Reading.filter(\.text == "y").explain(.analyze, in: context)

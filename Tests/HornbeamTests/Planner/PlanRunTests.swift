@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counts of an analysed plan, and queries that refuse to scan.
+// The counts of an analysed plan, and queries that are refused if they would scan.
 
 import Testing
 
@@ -27,7 +27,7 @@ private struct Box {
     @Relationship(inverse: \.box) var parts: [Part]?
 }
 
-/// Leads to others of its own type.
+/// An entity that leads to others of its own type.
 @EntityModel
 private struct Film {
     @Index<Self>(\.year) private var byYear
@@ -58,7 +58,7 @@ struct PlanRunTests {
         let range = Part.filter(\.kind == 3).filter(\.weight > 20).sorted(by: \.price).limit(4)
         let run = try range.explain(.analyze, in: context)
         #expect(run.plan == (try range.explain(in: context)))
-        // 3, 13, 23, 33, 43, 53, 63, 73: the weights are 3, 13, 23, 33, 43, 3, 13, 23.
+        // Rows 3, 13, 23, 33, 43, 53, 63, 73 have the weights 3, 13, 23, 33, 43, 3, 13, 23.
         #expect(run.rowsPassed == 4 && (8...20).contains(run.rowsRead) && run.results == 4 && run.parts.isEmpty)
         #expect(run.duration > .zero)
         #expect("\(run)" == "\(run.plan)\n  read \(run.rowsRead) rows, 4 passed\n  4 results")
@@ -78,14 +78,14 @@ struct PlanRunTests {
 
         let ranked = try Part.filter(.string(\.text, matches: "brass")).filter(\.price < 60).limit(2)
             .explain(.analyze, in: context)
-        // 0, 20, …, 180 have the word; three of them cost less than 60.
+        // Rows 0, 20, …, 180 have the word; three of them weigh less than 60.
         #expect(ranked.results == 2 && (2...3).contains(ranked.rowsPassed) && ranked.rowsRead <= 10)
 
         let along = try Box.query(1).related(\.$parts).limit(3, offset: 5).explain(.analyze, in: context)
         #expect(along.rowsRead == 3 && along.results == 3)
     }
 
-    @Test("of a part of a list report only that part")
+    @Test("of a part of a list report the counts of only that part")
     func lists() throws {
         let some = Part.query([5, 6, 7, 8, 1000]).filter(\.price != 6)
         let run = try some.limit(1, offset: 1).explain(.analyze, in: context)
@@ -108,7 +108,7 @@ struct PlanRunTests {
             let error = #expect(throws: HornbeamError.self) { try query.requiringIndex().ids(in: context) }
             #expect(error?.code == .needsIndex)
         }
-        // If the join would read less than a scan, it is the plan that is refused.
+        // If the join would read less than a scan, the join is what the plan has, and it is refused.
         try Box(id: 1, size: 5, parts: .ids([1, 2, 3])).save(to: &context)
         let few = Part.filter(.any(\.$box, where: \.size == 5))
         #expect(try few.ids(in: context) == [1, 2, 3])

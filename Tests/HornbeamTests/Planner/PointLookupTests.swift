@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries for one whole unique key or one id: they find the same without a plan as with one.
+// Queries for one whole unique key or one id: they find the same entities without a plan as with one.
 
 import HornbeamTestSupport
 import HornbeamTree
@@ -59,7 +59,7 @@ struct PointLookupTests {
         #expect(try ids(equal(0, .string(String(repeating: "x", count: 2000))), store) == [])
         let both = Filter.and([equal(3, .double(2)), equal(2, .int(3))])
         #expect(try ids(both, store) == [.string("i14")])
-        // −0.0 is 0.0, as in all comparisons.
+        // −0.0 equals 0.0, as in all comparisons.
         #expect(try ids(.and([equal(2, .int(3)), equal(3, .double(-0.0))]), store) == [.string("i12")])
         #expect(try store.core.rowIDs(EntityQuery(type: "Item", filter: both)).count == 1)
         #expect(try store.core.count(EntityQuery(type: "Item", filter: both)) == 1)
@@ -68,11 +68,11 @@ struct PointLookupTests {
     @Test("tests all other conditions, and gives the same for keys that several entities may have")
     func others() throws {
         let store = try filled()
-        // As many conditions as the index has components, but not one for each.
+        // The number of conditions is that of the index's components, but not each component has one.
         #expect(try ids(.and([equal(2, .int(3)), equal(2, .int(4))]), store) == [])
         #expect(try ids(.and([equal(2, .int(3)), equal(1, .string("c13"))]), store) == [.string("i13")])
         #expect(try ids(.and([equal(2, .int(3)), equal(3, .double(1)), equal(1, .string("no"))]), store) == [])
-        // Nil is no key: any number of entities may have it.
+        // Nil is no key: any number of entities may have nil.
         #expect(try ids(equal(1, .null), store).count == 10)
         #expect(try ids(.isNull(column: 1), store).count == 10)
         #expect(try ids(.and([equal(2, .int(3)), equal(3, .null)]), store) == [.string("i15")])
@@ -133,7 +133,7 @@ struct PointLookupTests {
         let hash = try own.withUnsafeBytes { bytes in
             IndexKeyBytes.hashed(try index.fullKey(of: RowReader(bytes, layout: type.layout)).key)
         }
-        // As if the key of 3 had the same hash as the key of 4.
+        // As if the keys of 3 and 4 had the same hash.
         _ = try store.core.transaction.delete(index.tree, hash + RowID(rawValue: 3).key)
         try store.core.transaction.put(index.tree, hash + RowID(rawValue: 4).key, [])
         let asked = EntityQuery(type: "Hashed", filter: equal(1, .string("c3")))
@@ -153,7 +153,7 @@ struct PointLookupTests {
             try ids(equal(1, .string("c5")), store)
         } throws: { "\($0)".contains("names \(rowID), which has no row") }
         let index = try #require(type.indexes.first { $0.description.name == "byCode" })
-        // A marker, the text, its end.
+        // The key: a marker, the text, its end.
         try store.core.transaction.put(index.tree, [1] + Array("c1".utf8) + [0], [1, 2, 3])
         #expect {
             try ids(equal(1, .string("c1")), store)

@@ -20,10 +20,10 @@ private let models = [
         indexes: [IndexDescription(name: "byName", kind: .value, components: [.init(column: "name")])])
 ]
 
-/// A text outside all indexes, so that it identifies the page of a row.
+/// Returns a text outside all indexes, which identifies the page of a row.
 private func text(_ id: Int) -> String { "text of \(id)." + String(repeating: "-", count: 150) }
 
-/// The rows called “a”, each on another page.
+/// The rows named “a”, each on another page.
 private let listed = Array(stride(from: 0, to: 400, by: 40))
 
 /// A closed file of 400 rows.
@@ -47,7 +47,7 @@ private func open(_ image: [UInt8], _ access: PageAccess) throws -> CoreStore {
     return try CoreStore(models, in: try TreeStore.open(file: try SimulatedDisk(image: image), options: options))
 }
 
-/// The same image with one byte changed in the page of the row.
+/// Returns the image with one byte changed in the row's page.
 private func damaged(_ image: [UInt8], at id: Int) throws -> [UInt8] {
     let marker = Array("text of \(id).".utf8)
     let first = try #require(marker.first)
@@ -58,13 +58,13 @@ private func damaged(_ image: [UInt8], at id: Int) throws -> [UInt8] {
     return image
 }
 
-/// By the index: the rows called “a”, whose numbers `also` takes.
+/// Returns a query of the index for the rows named “a” that meet `also`.
 private func query(_ also: Filter? = nil, limit: Int? = nil) -> EntityQuery {
     let named = Filter.compare(column: 1, .equal, .string("a"))
     return EntityQuery(type: "Item", filter: .and([named] + (also.map { [$0] } ?? [])), limit: limit)
 }
 
-/// The rows that a query finds, until there are `count`, and its error.
+/// Returns the first `count` rows that a query finds, and its error.
 private func run(_ query: EntityQuery, _ store: CoreStore, until count: Int = .max) -> (ids: [Int], error: String?) {
     var found: [Int] = []
     do {
@@ -86,7 +86,7 @@ struct RowsBeforeDamageTests {
         let image = try image()
         #expect(run(query(), try open(image, access)).ids == listed)
         let store = try open(try damaged(image, at: listed[5]), access)
-        // Twice: also when the pages before it are known to be good.
+        // Twice: the second time the pages before it are known to be good.
         for _ in 0..<2 {
             let whole = run(query(), store)
             #expect(whole.ids == Array(listed.prefix(5)))
@@ -109,7 +109,7 @@ struct RowsBeforeDamageTests {
         try store.core.flush()
         let index = try #require(try store["Item"].type.indexes.first)
         let first = try store.core.transaction.cursor(index.tree).firstKey()
-        // After all that are called “a”, and too short to name a row.
+        // After all entries of “a”, and too short to name a row.
         let short = first.dropLast(8) + [0xFF]
         try #require(short.count < 8)
         _ = try store.core.transaction.put(index.tree, Array(short), [])
@@ -123,10 +123,10 @@ struct RowsBeforeDamageTests {
         #expect(part.ids == [0, 2] && part.error == nil)
     }
 
-    @Test("are all that is read: none beyond a limit")
+    @Test("are the only rows read: none beyond a limit is")
     func limit() throws {
         let image = try image()
-        // The condition that the index leaves open: the second row is not wanted, so the limit is reached at the third.
+        // The index doesn't answer this condition. The second row fails it, so the limit is reached at the third.
         let rest = Filter.not(.compare(column: 2, .equal, .string(text(listed[1]))))
         for (query, expected, next) in [
             (query(limit: 2), [0, 1], 2), (query(rest, limit: 2), [0, 2], 3), (query(limit: 1), [0], 1),

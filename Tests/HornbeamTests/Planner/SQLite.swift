@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite, for the results of a whole script of statements.
+// SQLite, to run a whole script of statements.
 
 import Foundation
 import Testing
 
-/// SQLite as Python brings it along.
+/// The SQLite that comes with Python.
 enum SQLite {
     private static let program = """
         import json, sqlite3, sys
@@ -16,7 +16,7 @@ enum SQLite {
         json.dump(answers, open(sys.argv[2], "w"))
         """
 
-    /// The answers of the questions in a script, in their order.
+    /// Returns the answers to the queries in a script, in their order.
     static func run(_ script: [String]) throws -> [[String]] {
         let folder = FileManager.default.temporaryDirectory.appending(path: "opinion-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A limit that is never reached must not cost several times as much as reading all rows, and rows already returned when
-// the index is left must not come again.
+// A limit that is never reached must not cost several times as much as reading all rows. Rows that were already
+// returned must not come again when the index is given up.
 
 import HornbeamTestSupport
 import Testing
@@ -31,8 +31,8 @@ struct ScanFallbackTests {
         let database = try Database.counting(Sample.self, NamedSample.self)
         try database.write { context in
             for id in 0..<count {
-                // Three of each rank, and among those of a rare one, in both directions, the 500th candidate is not the
-                // last.
+                // Three rows of each rank. Among the rows of a rare rank, in both directions, the 500th candidate is
+                // not the last.
                 let rank = id * 7919 % count / 3
                 let text = rank % 100 == 66 ? "rare" : "usual"
                 try Sample(id: id, rank: rank, text: text).save(to: &context)
@@ -56,7 +56,7 @@ struct ScanFallbackTests {
                 #expect(run.rowsRead <= Self.count * 9 / 8 + 1, "\(run)")
             }
             let pages = try database.pagesRead { _ = try query.ids(in: $0) }
-            // Looking up each of them takes two pages and more.
+            // Looking up each of them would take two or more pages.
             #expect(pages < Self.count, "\(pages) pages")
         }
         try database.read { context in
@@ -64,7 +64,7 @@ struct ScanFallbackTests {
             let run = try names.explain(.analyze, in: context)
             #expect(run.plan.access.description.contains("ids in their order"))
             #expect(run.rowsRead <= Self.count * 9 / 8 + 1, "\(run)")
-            // A query that finds enough reads no more than that.
+            // A query that finds enough rows reads no more than these.
             let usual = try Sample.filter(\.text == "usual").sorted(by: \.rank).limit(20).explain(.analyze, in: context)
             #expect(usual.rowsRead < 50, "\(usual)")
         }
@@ -102,7 +102,7 @@ struct ScanFallbackTests {
         }
     }
 
-    @Test("don't refuse a query that requires an index, nor a count with an index for its order")
+    @Test("don't make a query fail that requires an index, nor a count with an index for its order")
     func requirement() throws {
         try Self.database().read { (context) throws in
             let query = Sample.filter(\.text == "rare").sorted(by: \.rank).limit(3).requiringIndex()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranked searches beside other conditions: the best of the rows that pass these, with the scores of the search alone,
-// however the possible rows are found; and the number of rows that a search finds.
+// Ranked searches beside other conditions: the best rows among those that meet the conditions, with the scores of the
+// search alone, however the candidates are found; and the number of rows that a search finds.
 
 import HornbeamTestSupport
 import HornbeamText
@@ -80,7 +80,7 @@ private struct Generator {
                 { $0[2] == .int(room) || number($0[3]) == Int(size) }
             )
         case 7, 8:
-            // No index answers that, so rows are tested.
+            // No index answers this condition, so rows are tested.
             return (
                 .not(.string(StringTest(.contains, columns: [1], "w3"))),
                 { if case .string(let text) = $0[1] { !text.contains("w3") } else { false } }
@@ -179,7 +179,7 @@ struct SearchPlansTests {
                 } else {
                     others += 1
                 }
-                // The same query without an order, and counted.
+                // The query without an order, and its count.
                 let plain = EntityQuery(type: "Item", filter: .and(filters))
                 #expect(try store.core.rowIDs(plain) == some.map(\.row).sorted(), note)
                 #expect(try store.core.count(plain) == some.count, note)
@@ -191,7 +191,7 @@ struct SearchPlansTests {
         #expect(try store.problems().isEmpty)
     }
 
-    @Test("Scores and properties in either order, a page after the other", .seeded)
+    @Test("Orders of scores and properties, page after page", .seeded)
     func mixedOrders() throws {
         var generator = Generator()
         let store = try CoreStore([EntityDescription(name: "Item", columns: columns, indexes: indexes)])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite's answers to the same queries: random models, indexes, rows, filters, sorts and limits whose meaning both
-// share. Each condition is written in SQL so that unknown counts as false, because `not` means that here.
+// SQLite's answers to the same queries: random models, indexes, rows, filters, sorts and limits that have one meaning
+// in both. Each condition is written in SQL so that unknown counts as false, as it does for `not` here.
 
 import Foundation
 import HornbeamTestSupport
@@ -64,7 +64,7 @@ private struct Model {
             return (.compare(column: column, comparison, value), "COALESCE(\(name) \(sign) \(literal(value)), 0)")
         case 3: return (.isNull(column: column), "\(name) IS NULL")
         case 4:
-            // Only few different ones, because SQLite accepts no thousand terms.
+            // Only few different terms, because SQLite doesn't accept a thousand.
             let drawn = (0..<(random.oneIn(9) ? 1_200 : random.below(4))).map { _ in value(column, &random) }
             let tests = Set(drawn.map(literal)).map { "\(name) IS \($0)" } + ["0"]
             return (.within(column: column, drawn), "(" + tests.joined(separator: " OR ") + ")")
@@ -95,7 +95,7 @@ private struct Model {
             case .hasPrefix: "substr(\(name), 1, \(size)) = \(quoted)"
             case .hasSuffix: size == 0 ? "\(name) IS NOT NULL" : "substr(\(name), -\(size)) = \(quoted)"
             }
-        // An empty text is in everything; SQLite finds it at place 1, but in an empty text nowhere.
+        // Every text contains an empty text; SQLite finds it at position 1, but not in an empty text.
         let isEmptyCase = kind == .contains && size == 0
         return (
             .string(StringTest(kind, columns: [column], text, caseSensitive: true)),
@@ -188,7 +188,7 @@ struct SecondOpinionTests {
         let (filter, sql) = model.filter(0, &random)
         var columns = Array(
             model.description.columns.indices.shuffled(using: &random).prefix(Int.random(in: 0...3, using: &random)))
-        // As paging by a position requires.
+        // Paging by a position requires this.
         if random.oneIn(3), !columns.contains(0) { columns.append(0) }
         let sort = columns.map { SortTerm.column($0, descending: Bool.random(using: &random)) }
         var query = EntityQuery(type: "Thing", filter: filter, sort: sort)

@@ -36,8 +36,8 @@ struct SkippingTests {
         IndexDescription(name: "byCode", kind: .unique, components: [.init(column: "code")]),
     ]
 
-    /// Names of one byte, of nearly as many as an index keeps, and of more, which are in groups with a common
-    /// beginning.
+    /// Returns names of one byte, of nearly as many bytes as an index keeps, and of more, which share their beginning
+    /// in groups.
     private func name(_ random: inout SeededGenerator) -> Value {
         switch random.below(6) {
         case 0: .null
@@ -83,7 +83,7 @@ struct SkippingTests {
         }
     }
 
-    @Test("the last row of any query is the last of all its rows", .seeded)
+    @Test("the last row of any query is the last in the list of its rows", .seeded)
     func last() throws {
         var random = SeededGenerator()
         var context = Context()
@@ -115,7 +115,7 @@ struct SkippingTests {
         }
     }
 
-    @Test("takes a few pages however many rows come before")
+    @Test("skipping takes a few pages however many rows come before")
     func pages() throws {
         let database = try Database.counting(Skipped.self)
         let count = 6_000
@@ -142,7 +142,7 @@ struct SkippingTests {
                 let found = try order.limit(5, offset: count / 2 + 17).ids(in: context)
                 #expect(found.count == 5)
             }
-            // A few more descents, and with groups the one in which it begins.
+            // A few more descents, and for groups the one in which the position lies.
             #expect(far <= first + 30, "\(name): \(first) pages, then \(far)")
             let last = try pages { context in
                 let found = try order.last().resolve(in: context)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists that are sorted in memory have the order of Swift's sort. They are long enough for every way of sorting.
+// Lists that are sorted in memory have the order of Swift's sort. They are long enough for each of the ways to sort.
 
 import Foundation
 import HornbeamTestSupport
@@ -17,7 +17,7 @@ private struct Parcel: Equatable {
     var price: Double?
     var street: String
     var note: String?
-    /// Not stored, so only Swift knows its order.
+    /// Not stored, so that only Swift knows this order.
     var reversed: String { String(street.reversed()) }
 }
 
@@ -35,7 +35,7 @@ struct SortedListsTests {
         }
     }
 
-    /// Negative if the first comes first. NaN comes after all numbers, nil before them.
+    /// Returns a negative number if `left` comes first. NaN comes after all numbers, nil before them.
     private static func order(_ left: Double?, _ right: Double?) -> Int {
         func rank(_ price: Double?) -> Int { price == nil ? 0 : price?.isNaN ?? false ? 2 : 1 }
         if rank(left) != rank(right) { return rank(left) - rank(right) }
@@ -101,7 +101,7 @@ struct SortedListsTests {
         }
     }
 
-    @Test("a statement's order of expressions is that of its values, unknown ones where the statement says", .seeded)
+    @Test("a statement sorts by the values of expressions, unknown ones where the statement says", .seeded)
     func expressions() throws {
         var random = SeededGenerator()
         let parcels = Self.parcels(1_200, &random)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests for a part of a text by full-text indexes: the same answers as without one, for each analyzer, alone and beside
-// other conditions, while rows change; and the index is used if that is shorter.
+// Tests for a part of a text by full-text indexes: they give the answers of a scan, for each analyzer, alone and
+// beside other conditions, while rows change; and the index is used if it is faster.
 
 import HornbeamTestSupport
 import Testing
@@ -51,7 +51,7 @@ private struct Generator {
         return [.int(id), title, .string(text()), .int(Int64.random(in: 0...5, using: &random))]
     }
 
-    /// A piece of a text, mostly one that occurs.
+    /// Returns a part of a text, mostly one that occurs.
     mutating func part() -> String {
         let scalars = Array(text().unicodeScalars)
         let cuts = [
@@ -129,7 +129,7 @@ struct TextPathsTests {
         #expect(analyzer == "unicode+english" ? searches == 0 : searches > 20, "\(searches)")
     }
 
-    /// 500 rows, few of which match.
+    /// Returns a store of 500 rows, few of which match.
     private func filled(_ analyzer: String?) throws -> CoreStore {
         let store = try store(analyzer)
         for id in 0..<Int64(500) {
@@ -163,7 +163,7 @@ struct TextPathsTests {
         #expect(try access(words, part) == "scan of 500 rows")
     }
 
-    @Test("a test that many rows pass is made without the index, and so is one without regard to accents")
+    @Test("a test that many rows pass, or one that ignores accents, doesn't use the index")
     func scans() throws {
         let store = try filled("trigrams")
         let many = Filter.string(StringTest(.contains, columns: [2], "number"))
@@ -174,7 +174,7 @@ struct TextPathsTests {
         #expect(try access(store, negated) == "scan of 500 rows")
     }
 
-    @Test("a query that wants an index takes one for a part of a text, however few rows there are")
+    @Test("a query that requires an index takes one for a part of a text, however few rows there are")
     func required() throws {
         let store = try store("trigrams")
         for id in 0..<Int64(5) { try store.save("Item", [.int(id), .null, .string("engine \(id)"), .int(0)]) }
@@ -191,7 +191,7 @@ struct TextPathsTests {
         #expect(throws: HornbeamError.self) { try store.ids(short) }
     }
 
-    @Test("branches of an or are searched each")
+    @Test("each branch of an `or` is searched")
     func union() throws {
         let store = try filled("unicode")
         let filter = Filter.or([
@@ -202,7 +202,7 @@ struct TextPathsTests {
         #expect(try store.ids(EntityQuery(type: "Item", filter: filter)) == [.int(0), .int(100), .int(300)])
     }
 
-    @Test("the index that another test narrows more is searched, or both are")
+    @Test("the more selective of two indexes is searched, or both are")
     func otherIndexes() throws {
         let store = try filled("unicode")
         try store.save("Item", [.int(900), .null, .string("an analytical one"), .int(77)])

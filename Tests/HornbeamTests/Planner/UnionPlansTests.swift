@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An `or` of any conditions with a path reads the rows that its branches find, and no more.
+// An `or` of conditions that each have a path reads only the rows that its branches find.
 
 import HornbeamTestSupport
 import Testing
@@ -28,7 +28,7 @@ private struct Post {
     @Relationship() var answers: [Post]?
 }
 
-@Suite("Unions of anything with a path")
+@Suite("Unions of paths")
 struct UnionPlansTests {
     private static func database() throws -> Database {
         let database = try Database.counting(Member.self, Post.self)

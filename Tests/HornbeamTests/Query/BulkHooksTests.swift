@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk changes of entities whose hooks write to one another have the effects of changes one by one.
+// Bulk changes of entities whose hooks write to one another have the effects of separate changes.
 
 import HornbeamTestSupport
 import Testing
@@ -68,7 +68,7 @@ private struct KeyedTally: Tallied {
     func didSave(to context: inout Context) throws { try countInParent(&context) }
 }
 
-/// Saving a closed one with an even number deletes the next.
+/// A type in which saving a closed entity with an even number deletes the next one.
 @EntityModel
 private struct Chore {
     let id: String
@@ -108,7 +108,7 @@ private struct Crew {
     @Relationship(inverse: \.crew) var members: [Hand]?
 }
 
-/// Deleting one saves another in its place.
+/// A type in which deleting an entity saves another in its place.
 @EntityModel
 private struct Hand {
     let id: Int
@@ -122,7 +122,7 @@ private struct Hand {
 
 @Suite("Bulk changes and hooks")
 struct BulkHooksTests {
-    /// Expects that one update leaves the same entities as finding and saving them one by one.
+    /// Checks that one update leaves the same entities as finding and saving them one by one.
     private func expectAlike<Entity: Tallied>(
         _ entities: [Entity], _ query: QueryList<Entity>, _ message: String
     ) throws {
@@ -210,7 +210,7 @@ struct BulkHooksTests {
         #expect(try Handle.query().update(in: &context) { $0.name = swapped[$0.id] } == 4)
         #expect(
             try context.all() as [Handle] == ["bob", "ann", "cid", "dee"].enumerated().map { Handle(id: $0, name: $1) })
-        // The first takes the name of the last, which still has it. So the last is deleted and not saved again.
+        // The first takes the name of the last, which still has it: so the last is deleted and not saved again.
         #expect(try Handle.query().update(in: &context) { if $0.id == 0 { $0.name = "DEE" } } == 3)
         #expect(try context.all() as [Handle] == ["dee", "ann", "cid"].enumerated().map { Handle(id: $0, name: $1) })
         #expect(try context.isWhole())

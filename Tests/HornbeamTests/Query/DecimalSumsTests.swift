@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of decimals and of floats, against the same in integers, and in any order.
+// Sums of decimals and floats, compared with sums of integers, and in any order.
 
 import Foundation
 import Hornbeam
@@ -51,7 +51,7 @@ struct DecimalSumsTests {
             ([greatest, greatest, -greatest, -greatest], Decimal(0)), ([greatest, greatest, -greatest], greatest),
             ([greatest, least, -greatest], least), ([-greatest, least, greatest, 3, -3], least),
             ([digits, try decimal("0.1"), -digits], try decimal("0.1")),
-            // Rounded once, a half away from zero: one digit more than a mantissa holds.
+            // Rounded once, halves away from zero: one more digit than a mantissa holds.
             ([digits, try decimal("0.4")], digits), ([-digits, try decimal("-0.4")], -digits),
             ([try decimal("1e37"), try decimal("0.5")], try decimal("10000000000000000000000000000000000000.5")),
             ([try decimal("3e38"), try decimal("0.5")], try decimal("300000000000000000000000000000000000001")),
@@ -107,7 +107,8 @@ struct DecimalSumsTests {
     @Test("of floats are rounded once", .seeded)
     func floats() throws {
         var random = SeededGenerator()
-        // Between two floats, and a little more: rounded to a double first, it would be the half.
+        // The sum is a little more than the middle between two floats: if it were first rounded to a double, it would
+        // be the middle.
         let numbers: [Float] = [0x1p24, 1, 0x1p-40]
         for numbers in [numbers, numbers.map { -$0 }] {
             for _ in 0..<6 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nested conditions, lists and searches on the smallest stack that a thread is likely to have. They work up to the
-// bound. Beyond it every use is refused.
+// Nested conditions, lists and searches on the smallest stack that a thread is likely to have. They work up to a
+// bound, and are refused beyond it.
 
 import HornbeamTestSupport
 import Testing
@@ -28,7 +28,7 @@ private struct Knot {
 private typealias Condition = Hornbeam.Predicate<Knot>
 
 private func equal(_ number: Int) -> Condition { \.number == number }
-/// Holds for every entity.
+/// A condition that holds for every entity.
 private func unlike(_ number: Int) -> Condition { \.number != -1 - number }
 
 /// A query that a loop nests to a given depth and then runs.
@@ -146,7 +146,7 @@ struct DeepQueriesTests {
         try await inSmallThread {
             let database = try Database.inMemory(models: Knot.self)
             try database.write { context in
-                // A ring.
+                // The knots form a ring.
                 for id in 0..<4 { try Knot(id: id, number: id, to: .id((id + 1) % 4)).save(to: &context) }
             }
             func ask(_ depth: Int) throws -> Int {
@@ -182,7 +182,7 @@ struct DeepQueriesTests {
     @Test("searches within searches", arguments: Tower.searches)
     fileprivate func searches(tower: Tower) async throws { try await expect(tower) }
 
-    @Test("lists as deep as can be over conditions as deep as can be")
+    @Test("lists of the greatest depth over conditions of the greatest depth")
     func together() async throws {
         try await inSmallThread {
             var context = Context()

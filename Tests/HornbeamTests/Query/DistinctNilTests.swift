@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The different values of an optional property don't include nil, whichever overload the context chooses.
+// The different values of an optional property don't include nil, whichever overload the compiler chooses.
 
 import HornbeamTestSupport
 import Testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups by an enum's values, with an index over the property and without: an index alone doesn't determine the values
-// of a type that is no column value.
+// Groups by an enum's values, with an index over the property and without: if the type is no column value, an index
+// alone doesn't determine its values.
 
 import Hornbeam
 import Testing

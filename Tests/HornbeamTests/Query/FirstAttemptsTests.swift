@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recipe box, a ticket system and a time tracker as people write them first who know other stores.
+// A recipe box, a ticket system and a time tracker, as users of other stores write them at first.
 
 import Foundation
 import Hornbeam

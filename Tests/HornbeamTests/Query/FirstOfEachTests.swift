@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first of each group in one call: from group to group of an index if there is one, and the same without.
+// The first of each group in one call: by an index, from group to group, or by all rows, with equal results.
 
 import Foundation
 import HornbeamTestSupport
@@ -37,7 +37,7 @@ struct FirstOfEachTests {
     }
 
     @Test(
-        "it is the same as by reading all of the query, by an index and without",
+        "it equals the result of reading the whole query, with an index and without",
         arguments: SeededGenerator.seeds(3))
     func differential(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
@@ -68,7 +68,7 @@ struct FirstOfEachTests {
             let found = try database.results(query.first(ofEach: \.room))
             #expect(found == firsts.values.sorted { $0.room < $1.room }, "query \(place)")
         }
-        // By several properties, one of them optional, and none of them in an index.
+        // By several properties, of which one is optional and none is in an index.
         let texts = try database.results(RoomMessage.query().sorted(by: \.sentAt).first(ofEach: \.kind, \.text))
         let pairs = texts.map { "\($0.kind) \($0.text ?? "")" }
         #expect(Set(pairs).count == pairs.count && pairs.count == 18)

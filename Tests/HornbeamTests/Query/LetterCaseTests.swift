@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way to compare texts without regard to case gives the same answer for the same letters in all their forms.
+// Every way to compare texts without regard to case gives the same answer, for all forms of a letter.
 
 import Foundation
 import Testing
@@ -18,7 +18,7 @@ private struct Lettered {
 
 @Suite("Text without case")
 struct LetterCaseTests {
-    /// Lists of texts that are equal without regard to case. No text equals one of another list.
+    /// Lists of texts that are equal without regard to case. Texts of different lists aren't equal.
     private static let groups: [[String]] = [
         ["ΣΊΣΥΦΟΣ", "σίσυφος", "Σίσυφοσ", "σι\u{301}συφος"], ["STRASSE", "Straße", "STRAẞE", "ſtraſſe"],
         ["İzmir", "i\u{307}ZMiR", "I\u{307}zmir"], ["izmir", "IZMIR"], ["ızmır"],
@@ -40,7 +40,7 @@ struct LetterCaseTests {
         return database
     }
 
-    /// A way to look for a text without regard to case.
+    /// A way to search a text without regard to case.
     private struct Way: Sendable {
         let name: String
         let find: @Sendable (String, Database) throws -> [Int]
@@ -61,7 +61,7 @@ struct LetterCaseTests {
         }
     }
 
-    /// Every way to look for a whole text without regard to case.
+    /// Every way to search a whole text without regard to case.
     private static let ways: [Way] = [
         typed("contains") { .string(\.name, contains: $0) }, typed("hasPrefix") { .string(\.name, hasPrefix: $0) },
         typed("hasSuffix") { .string(\.name, hasSuffix: $0) },
@@ -99,7 +99,7 @@ struct LetterCaseTests {
         }
     }
 
-    @Test("LOWER is lower case and no more, also where the condition is tested on rows")
+    @Test("LOWER only makes lower case, also where the condition is tested on rows")
     func lower() throws {
         let database = try filled()
         func names(_ condition: String) throws -> [String] {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Levels of nested queries that are large, share targets, or lack some, compared with reading each entity by itself.
+// Levels of nested queries that are large, share targets, or lack some, compared with separate queries for each
+// entity.
 
 import Hornbeam
 import HornbeamTestSupport
@@ -41,7 +42,7 @@ struct NestedLevelTests {
         var stored: (volumes: Set<Int>, writers: Set<String>) = ([], [])
     }
 
-    /// Volumes and writers in part not stored, ids that are row ids and others.
+    /// Returns a model in which some volumes and writers aren't stored, and some ids are row ids.
     private func model(_ random: inout SeededGenerator, isWhole: Bool) -> Model {
         var model = Model()
         let sparse = Bool.random(using: &random)
@@ -129,7 +130,7 @@ struct NestedLevelTests {
         }
     }
 
-    @Test("nested pages, choices and orders, for each entity by itself", .seeded)
+    @Test("nested pages, filters and orders apply for each entity separately", .seeded)
     func parts() throws {
         var random = SeededGenerator()
         for isWhole in [true, false] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains of steps, nested in a query and along one entity's relation, compared with the same steps on arrays.
+// Chains of steps, nested in a query and along one entity's relation, compared with those steps on arrays.
 
 import Hornbeam
 import HornbeamTestSupport
@@ -31,7 +31,7 @@ private enum Step: CustomStringConvertible {
     case after(Post)
     case distinct
     case and(likes: Int)
-    /// Refers to the entities before any step.
+    /// The first entities of the list without steps, in addition.
     case andFirst(Int)
     case or(likes: Int)
     case orLast(Int)
@@ -66,7 +66,7 @@ private enum Step: CustomStringConvertible {
         case .distinct: list.distinct()
         case .and(let likes): list.and(all.filter(\.likes <= likes))
         case .andFirst(let count): list.and(all.limit(count))
-        // The order that two plain conditions have together differs from that of a list followed by the rest.
+        // Two plain conditions joined by `or` have another order than a list followed by the rest.
         case .or(let likes): list.or(all.filter(\.likes == likes)).sorted(by: \.id)
         case .orLast(let count): list.or(all.sorted(by: \.date.desc).limit(count)).sorted(by: \.id)
         case .andIDs(let ids): list.and(Post.query(ids))
@@ -115,7 +115,7 @@ private enum Step: CustomStringConvertible {
 
 @Suite("Steps of nested lists")
 struct NestedStepsTests {
-    /// Threads 1 to 6 divide the posts among them; each has pinned some from any thread.
+    /// Threads 1 to 6 divide the posts among them; each has pinned some posts of any thread.
     private func forum(
         _ random: inout SeededGenerator
     ) throws -> (Context, posts: [Int: [Post]], pinned: [Int: [Post]], all: [Post]) {
@@ -139,7 +139,7 @@ struct NestedStepsTests {
         return (context, posts, pinned, all)
     }
 
-    @Test("any chain gives the same as along each entity's own relation", .seeded)
+    @Test("any chain gives the result along each entity's own relation", .seeded)
     func chains() throws {
         var random = SeededGenerator()
         for _ in 0..<4 {
@@ -193,7 +193,7 @@ struct NestedStepsTests {
         #expect(try lists { $0.schemaQuery().limit(1) } == [[1], [1]])
     }
 
-    @Test("a part of a part, at any numbers")
+    @Test("a part of a part has the right entities, for any numbers")
     func parts() throws {
         var context = Context()
         for id in 1...9 { try Post(id: id, date: id, likes: 0).save(to: &context) }
@@ -217,7 +217,7 @@ struct NestedStepsTests {
         #expect(try behind.sorted(by: \.likes).limit(1).ids(in: context) == [6])
         #expect(try behind.filter(\.likes < 6).ids(in: context) == [5, 6])
         #expect(try behind.after(posts[4]).ids(in: context) == [6])
-        // A page's limit counts from its place on, and only the page is ordered.
+        // A page's limit counts from its position on, and only the page is ordered.
         #expect(try behind.limit(2).sorted(by: \.likes).ids(in: context) == [5, 4])
         #expect(try behind.sorted(by: \.likes).count(in: context) == 3)
     }

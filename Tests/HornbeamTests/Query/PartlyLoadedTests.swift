@@ -148,7 +148,7 @@ struct PartlyLoadedTests {
             for writer in links { for id in writer.$books.ids ?? [] { author[id] = writer.id } }
             let byID = Dictionary(uniqueKeysWithValues: all.map { ($0.id, $0) })
             for (name, isPart, nest, model) in rows(all, author: author) {
-                // The way from a book to its writer and on to his books gives no order.
+                // The path from a book to its writer and on to the writer's books gives no order.
                 let isOrdered = name != "of the same writer"
                 func ids(_ books: [Book]?) -> [Int]? {
                     books.map { isOrdered ? $0.map(\.id) : $0.map(\.id).sorted() }
@@ -182,7 +182,7 @@ struct PartlyLoadedTests {
         }
     }
 
-    @Test("a level of all relations, filtered or of the whole type, adds too")
+    @Test("a level of all relations, filtered or of the whole type, adds links too")
     func levels() throws {
         var random = SeededGenerator(seed: 7)
         let (filled, all) = try store(&random)
@@ -195,7 +195,7 @@ struct PartlyLoadedTests {
         try part.save(to: &context)
         let now = try Writer.query(1).id(\.$books).id(\.$liked).resolve(in: context)
         #expect(now?.$books.ids == links?.$books.ids && now?.$liked.ids == links?.$liked.ids)
-        // The nested list is the whole type: all of it is linked when this is saved, and no link is removed.
+        // The nested list is the whole type: saving links all of it, and removes no link.
         let whole = try #require(
             try Writer.query(1).with(\.$liked) { $0.schemaQuery() }.resolve(in: context))
         #expect(whole.$liked.isSlice && whole.liked?.count == all.count)

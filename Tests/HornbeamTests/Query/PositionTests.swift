@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Continuing after a deleted entity: nothing records whether entities equal to it in the order came before or after it,
-// so a page is neither shown twice nor left out silently.
+// Continuing after a deleted entity: it isn't recorded whether entities that are equal in the order came before or
+// after it. So a page is refused rather than repeating or omitting entities silently.
 
 import HornbeamTestSupport
 import Testing
@@ -42,7 +42,7 @@ struct PositionTests {
                     return error?.code == .invalid && "\(error?.description ?? "")".contains("sort by the id as well")
                 }
                 #expect(throws: HornbeamError.self) { try query.count(in: context) }
-                // With the id no others are equal.
+                // With the id in the order, no entities are equal.
                 let whole = order.filter(\.size != 3)
                 let sorted = isByDay ? whole.sorted(by: \.day, \.id) : whole.sorted(by: \.size.desc, \.id)
                 let all = try sorted.resolve(in: context)

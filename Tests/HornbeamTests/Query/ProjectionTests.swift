@@ -38,7 +38,7 @@ struct ProjectionTests {
         return database
     }
 
-    @Test("of one property its values, of several tuples, in the query's order, with its filter and limit")
+    @Test("one property gives values, several give tuples, in the query's order, with its filter and limit")
     func values() throws {
         try database().read { (context) throws in
             let list = Volume.filter(\.year < 1910).sorted(by: \.title.desc)
@@ -55,7 +55,7 @@ struct ProjectionTests {
         }
     }
 
-    @Test("equal values come as often as there are entities")
+    @Test("equal values are repeated for each entity")
     func repeated() throws {
         try database().read { (context) throws in
             let years = try Volume.query().select(\.year).resolve(in: context)
@@ -73,7 +73,7 @@ struct ProjectionTests {
         }
     }
 
-    @Test("lists of rows, of a limit, a relation or a search, and a query with the context at its head")
+    @Test("lists of a limit, a relation or a search, and queries that begin with the context, can be projected")
     func lists() throws {
         try database().read { (context) throws in
             let cut = Volume.query().sorted(by: \.title).limit(9).filter(\.year > 1905)

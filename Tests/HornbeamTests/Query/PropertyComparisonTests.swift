@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions that compare two properties of an entity: they mean the same as Swift's comparison of the entities, except
-// for NaN and raw values, which compare as they are stored.
+// Conditions that compare two properties of an entity: they agree with Swift's comparison, except for NaN and raw
+// values, which are compared as they are stored.
 
 import Foundation
 import Hornbeam
@@ -11,7 +11,7 @@ private enum Size: String, Codable, Comparable {
     static func < (left: Size, right: Size) -> Bool { left == .small && right == .large }
 }
 
-/// Equal to any other, but stored by its text.
+/// A type whose values are all equal, but are stored by their texts.
 private struct Mark: RawRepresentable, Codable, Equatable, Sendable {
     var rawValue: String
     static func == (left: Mark, right: Mark) -> Bool { true }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short spellings of queries, which people write first: each means the same as the longer form.
+// Short spellings of queries, which people try first: each is equivalent to the longer form.
 
 import Foundation
 import Hornbeam
@@ -70,7 +70,7 @@ struct QuerySpellingTests {
         #expect(try all.sorted(by: \.length.asc).ids(in: context) == [6, 5, 4, 3, 2, 1])
         #expect(try all.sorted(by: \.$players.count.asc, \.id.desc).ids(in: context) == [6, 5, 4, 3, 2, 1])
         #expect(try Disc.query().sorted(by: \.$tracks.count.asc).ids(in: context) == [1])
-        // Declared with .asc, an index is in that order.
+        // An index declared with .asc has this order.
         #expect("\(try all.sorted(by: \.plays).limit(1).explain(in: context))".contains("byPlays"))
         #expect(try all.max(\.plays.asc, in: context) == 2)
         #expect(try Tune.filter(\.plays.asc == 2).ids(in: context) == [2, 5])
@@ -119,7 +119,7 @@ struct QuerySpellingTests {
 
     // MARK: Relations
 
-    @Test("Several relations are loaded by one step, as by one step each")
+    @Test("One step may load several relations")
     func several() throws {
         let tracks = Tune.filter(\.id < 4)
         for (short, long) in [
@@ -206,7 +206,8 @@ struct QuerySpellingTests {
             }
         }
         #expect(seen == 3)
-        // `forEach` reads a thousand entities at a time. An entity that the body deletes before its turn doesn't come.
+        // `forEach` reads a thousand entities at a time. If the body deletes an entity before its turn, it is
+        // skipped.
         seen = 0
         try Tune.query().forEach(in: context) { track in
             seen += 1
@@ -249,7 +250,7 @@ struct QuerySpellingTests {
         try dropped(database)
     }
 
-    /// Synchronous, because the compiler would take the other `write` in asynchronous code.
+    /// Synchronous, because in asynchronous code the compiler would choose the other `write`.
     private func dropped(_ database: Database) throws {
         try database.write { try Tune.query().delete(from: &$0) }
         try database.write(durability: .none) { try Tune.query().delete(from: &$0) }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of strings on bytes agree with Swift's on the strings.
+// Tests of strings on their bytes agree with Swift's tests of the strings.
 
 import HornbeamKeys
 import HornbeamPages
@@ -18,12 +18,12 @@ struct StringMatcherTests {
         }
     }
 
-    /// Swift's answer.
+    /// Returns Swift's answer.
     private func holds(_ test: StringTest, _ text: String) -> Bool {
         test.kind.holds(test.folded(text), test.folded(test.text))
     }
 
-    /// Letters with twins, signs of two scalars, and parts of characters that other characters don't have.
+    /// Letters with other forms, signs of two scalars, and parts of characters.
     private let letters: [String] = [
         "a", "A", "b", "k", "K", "\u{212A}", ";", "\u{37E}", "`", "\u{1FEF}", "e", "é", "e\u{301}", "\u{301}", "i",
         "I", "İ", "ı", "\n", "\r\n", "\r", "ß", "@", "[", "{", "\u{7F}", "中", "“", " ", "s", "S", "ſ", "ẞ", "f", "ﬁ",
@@ -35,7 +35,7 @@ struct StringMatcherTests {
         var random = SeededGenerator()
         var found = 0
         for round in 0..<12_000 {
-            // Mostly ASCII, or the test would find nothing.
+            // Mostly ASCII, because otherwise the test would find nothing.
             let few = round % 3 == 0 ? letters : ["a", "A", "b", "K", "k", ";"]
             func text(_ count: Int) -> String { (0..<count).map { _ in few[random.below(few.count)] }.joined() }
             var test = StringTest(
@@ -65,7 +65,7 @@ struct StringMatcherTests {
         #expect(try !matches(StringTest(.contains, columns: [0], part), String(part.dropLast())))
     }
 
-    @Test("Every sign whose folded text has ASCII in it is found by that, and by nothing else")
+    @Test("Every sign whose folded text contains ASCII is found by that ASCII, and no other sign is")
     func foldedSigns() throws {
         var signs = 0
         for value in UInt32(0x80)...0x1_FFFF {
@@ -88,7 +88,7 @@ struct StringMatcherTests {
         #expect(signs > 15)
     }
 
-    @Test("Signs that Unicode takes for ASCII are found by it")
+    @Test("Signs that Unicode equates with ASCII are found by it")
     func twins() throws {
         for (text, part) in [("300 \u{212A}", "k"), ("300 \u{212A}", "K"), ("τι\u{37E}", ";"), ("\u{1FEF} x", "` ")] {
             #expect(

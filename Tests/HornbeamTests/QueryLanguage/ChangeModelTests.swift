@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random statements that change data, against a dictionary that the same changes are made to by hand.
+// Random statements that change data, compared with a dictionary that is changed by hand.
 
 import HornbeamTestSupport
 import Testing
@@ -38,7 +38,7 @@ private struct Model {
         if parts[id] != nil, !replaces { throw Refused() }
         let whole = parts[id]?.whole
         parts[id] = known
-        // A relation that isn't named stays.
+        // A relation that isn't named isn't changed.
         parts[id]?.whole = whole
         try check()
         return 1
@@ -62,7 +62,7 @@ private struct Model {
             parts[id] = nil
             waiting += parts.filter { $0.value.whole == id }.keys
         }
-        // What led to a deleted one leads nowhere.
+        // Links to a deleted entity are removed.
         for id in parts.keys where parts[id]?.whole.map({ parts[$0] == nil }) ?? false { parts[id]?.whole = nil }
         return found.count
     }
@@ -72,7 +72,7 @@ private struct Model {
     }
 }
 
-/// A statement, and the same by hand.
+/// A statement, and its change made by hand.
 private struct Change {
     var text: String
     var apply: (inout Model) throws -> Int
@@ -150,7 +150,7 @@ struct ChangeModelTests {
             })
     }
 
-    @Test("the same changes to a dictionary", arguments: 1...8 as ClosedRange<UInt64>)
+    @Test("leave the entities of a dictionary with the same changes", arguments: 1...8 as ClosedRange<UInt64>)
     func model(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let database = try Database.inMemory(models: Part.self)
@@ -178,7 +178,7 @@ struct ChangeModelTests {
         }
         #expect(refused > 10 && refused < 200)
         #expect(try database.read { try $0.isWhole() })
-        // Indexes lead to the same entities as all rows.
+        // Indexes lead to the entities that a scan finds.
         for size in 0..<20 {
             let found = try database.query("SELECT VALUE id FROM Part WHERE size = ? ORDER BY id", size).map(\.json)
             #expect(found == model.parts.filter { $0.value.size == size }.keys.sorted().map { "\($0)" })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements that change data: what each form does to entities, links, indexes and observers, what it returns, and that
-// a refused one changes nothing.
+// Statements that change data: the effect of each form on entities, links, indexes and observers, its result, and
+// that a refused statement changes nothing.
 
 import Foundation
 import HornbeamTree
@@ -99,7 +99,7 @@ struct ChangeStatementTests {
         try database.read { try Statement(text).resolve(in: $0, parameters) }.map(\.json)
     }
 
-    /// Runs a statement that must fail, and returns the error. Nothing may have changed.
+    /// Runs a statement that must fail and change nothing, and returns the error.
     private func refusal(
         _ database: Database, _ text: String, _ location: SourceLocation = #_sourceLocation
     ) throws -> HornbeamError {
@@ -130,7 +130,7 @@ struct ChangeStatementTests {
                 == [#"{"id":7,"email":"d@x","city":"Bonn"}"#, #"{"id":8,"email":"e@x","city":null}"#])
         let writer = try database.read { try #require(try Writer.query(7).resolve(in: $0)) }
         #expect(writer.about == "a b" && writer.marks == [2] && writer.home == Home(city: "Bonn") && writer.age == nil)
-        // Indexes have it: the planner's, the unique one, and full text.
+        // Indexes have the new entity: the planner's, the unique one, and full text.
         #expect(try json(database, "SELECT id FROM Writer WHERE age = 50") == [#"{"id":3}"#])
         #expect(try json(database, "SELECT id FROM Writer WHERE MATCH(search, 'likes') ORDER BY id").count == 2)
         #expect(try database.execute("INSERT INTO Seat (id, number) VALUES (1, 1)").rows.isEmpty)
@@ -149,7 +149,7 @@ struct ChangeStatementTests {
         let stored = try database.read { try #require(try Reading.query(id).resolve(in: $0)) }
         #expect(stored.day == day && stored.value == 0.1 && stored.small == -128 && stored.bytes == bytes)
         #expect(stored.sum == Decimal(string: "0.12345678901234567890") && stored.isGood)
-        // Texts that spell a date, a UUID or data are read, and whole doubles are integers.
+        // Texts with the form of a date, a UUID or data are parsed, and whole doubles become integers.
         try database.execute(
             """
             UPDATE Reading SET day = '2024-05-02T17:30:00Z', small = 4.0 / 2, value = 3, sum = 1.5, bytes = 'AP8='
@@ -176,7 +176,7 @@ struct ChangeStatementTests {
     func insertSelect() throws {
         let database = try database()
         try database.execute("INSERT INTO Seat (id, number) SELECT id, id * 10 FROM Writer")
-        // The query is read whole before the first entity is inserted.
+        // The query is read completely before the first entity is inserted.
         let copied = try database.execute(
             "INSERT INTO Seat (number) SELECT number + 1 FROM Seat ORDER BY id RETURNING *")
         #expect(
@@ -201,7 +201,7 @@ struct ChangeStatementTests {
         #expect(stored.code == .alreadyStored)
         #expect(stored.message.contains("Seat 9 is stored already") && stored.message.contains("character 47"))
         try database.execute("INSERT INTO Work (id, title, writer) VALUES ('a', 'A', 1)")
-        // As by a save: properties that aren't named are null, relations that aren't named stay.
+        // As in a save, properties that aren't named become null, and relations that aren't named stay.
         let result = try database.execute(
             #"UPSERT INTO Writer {"id": 1, "email": 'z@x', "about": 'new', "marks": []}, {"id": 5, "email": 'f', "#
                 + #""about": '', "marks": []} RETURNING id, age, works"#)
@@ -246,16 +246,16 @@ struct ChangeStatementTests {
             try refusal(database, "UPDATE Writer SET age.x = 1").message.contains("nothing in it can be set by itself"))
     }
 
-    @Test("what is found doesn't depend on what is changed, and values are those before the statement")
+    @Test("the found entities don't depend on the changes, and values are those before the statement")
     func halloween() throws {
         let database = try database()
-        // The index over age is walked upwards, and each entity moves up in it.
+        // The index over age is walked upwards, and each entity moves up in the index.
         #expect(try database.execute("UPDATE Writer SET age = age + 1000 WHERE age < 10000").count == 2)
         #expect(
             try json(database, "SELECT age FROM Writer WHERE age IS NOT NULL ORDER BY age")
                 == [#"{"age":1030}"#, #"{"age":1050}"#])
         try database.execute("INSERT INTO Work (id, title, writer) VALUES ('a', '', 1), ('b', '', 1), ('c', '', 2)")
-        // Computed along a relation before the first of them is linked anew.
+        // Computed along a relation before the first entity is linked anew.
         try database.execute("UPDATE Work SET writer = writer.id + 1, title = writer.email")
         #expect(
             try json(database, "SELECT VALUE [id, title, writer] FROM Work ORDER BY id")
@@ -275,7 +275,7 @@ struct ChangeStatementTests {
         try database.execute("UPDATE Work SET writer = NULL WHERE id = 'a'")
         #expect(try json(database, "SELECT works FROM Writer WHERE id = 2") == [#"{"works":["b"]}"#])
         try database.execute("UPDATE Writer SET works = ARRAY_APPEND(works, 'a'), marks = ARRAY_REMOVE(marks, 7)")
-        // Each work has one writer: the last that took it.
+        // Each work has one writer: the last one that took it.
         #expect(
             try json(database, "SELECT VALUE [id, works, marks] FROM Writer ORDER BY id")
                 == [#"[1,[],[1,2]]"#, #"[2,["b"],[]]"#, #"[3,["a"],[]]"#])
@@ -290,7 +290,7 @@ struct ChangeStatementTests {
         #expect(try refusal(database, "UPDATE Work SET writer.age = 1").message.contains("UPDATE Writer"))
     }
 
-    @Test("links to what isn't stored yet stay when a relation's new value is made of its former one")
+    @Test("links to unstored entities stay when a relation's new value is made of its former one")
     func unsavedLinks() throws {
         let database = try database()
         try database.execute(
@@ -307,7 +307,7 @@ struct ChangeStatementTests {
         #expect(try json(database, "SELECT works FROM Writer WHERE id = 60") == [#"{"works":["a"]}"#])
     }
 
-    @Test("Codable values decode afterwards: nothing is made where a field is taken away, dates are seconds")
+    @Test("Codable values decode afterwards: removing a missing field creates nothing, dates are seconds")
     func codable() throws {
         let database = try database()
         try database.execute("INSERT INTO Writer (id, email, about, marks) VALUES (60, '', '', [])")
@@ -362,7 +362,7 @@ struct ChangeStatementTests {
         #expect(denied.code == .deleteDenied && denied.message.contains("Sheet 3 can't be deleted"))
         let plan = try json(database, "EXPLAIN DELETE FROM Folder WHERE id = 1")
         #expect(plan.last == #"{"plan":"  delete, with what delete rules take along"}"#)
-        // The cascade takes both sheets, and the notes that no other sheet has.
+        // The cascade deletes both sheets, and the notes that no other sheet has.
         let result = try database.execute("DELETE FROM Folder WHERE id = 1 RETURNING id, sheets")
         #expect(result.count == 1 && result.rows.map(\.json) == [#"{"id":1,"sheets":[1,2]}"#])
         #expect(try json(database, "SELECT VALUE id FROM Sheet") == ["3"])
@@ -395,7 +395,7 @@ struct ChangeStatementTests {
 
     // MARK: Transactions
 
-    @Test("in a write a refused statement changes nothing, and the write goes on")
+    @Test("in a write a refused statement changes nothing, and the write continues")
     func inWrite() throws {
         let database = try database()
         try database.write { (context) throws in
@@ -420,7 +420,7 @@ struct ChangeStatementTests {
         #expect(try json(database, "SELECT id FROM Seat").count == 2)
     }
 
-    @Test("each statement is run by the call that is for it")
+    @Test("each statement is refused by the call for the other kind")
     func calls() throws {
         let database = try database()
         for text in ["SELECT id FROM Seat", "EXPLAIN DELETE FROM Seat"] {
@@ -440,7 +440,7 @@ struct ChangeStatementTests {
         #expect(unused?.message.contains("1 parameter, and 2 values are given") == true)
     }
 
-    @Test("observers are told of what a statement changes, and of nothing where it changes nothing")
+    @Test("observers learn of a statement's changes, and of nothing if it changes nothing")
     func observers() throws {
         let database = try database()
         let batch = try database.performBatchUpdates { context in

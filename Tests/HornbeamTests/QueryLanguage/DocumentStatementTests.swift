@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of UNNEST in the description of array indexes, with the results given there. Its documents are an entity
-// type here, and names are those of the properties: it is `Name`, as in the document, not `name`.
+// The examples of UNNEST in the description of array indexes, with the results given there. Its documents are an
+// entity type here. Names are those of the properties: it is `Name`, as in the document, not `name`.
 
 import Hornbeam
 import Testing
@@ -75,7 +75,7 @@ struct DocumentStatementTests {
             ])
     }
 
-    @Test("names are case-sensitive, and a wrong one is answered with the right one and the place")
+    @Test("names are case-sensitive, and the error for a wrong one has the right one and the position")
     func names() throws {
         let error = #expect(throws: HornbeamError.self) {
             try database().query("SELECT name, like FROM _ UNNEST likes as like")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements that array indexes answer: UNNEST over arrays within arrays, ANY, and `IN` with a given list. The results
-// are those without an index.
+// Statements that array indexes answer: UNNEST over arrays within arrays, ANY, and `IN` with a given list. The
+// results equal those without an index.
 
 import Foundation
 import HornbeamTestSupport
@@ -29,7 +29,7 @@ private struct Owner {
     var marks: [Int]?
 }
 
-/// Its JSON has another name for `kind`.
+/// A type whose JSON has another name for `kind`.
 private struct Renamed: Codable, Sendable {
     var kind: String
     var other: String
@@ -46,7 +46,7 @@ private struct Strange {
     var things: [Renamed]
 }
 
-/// Its JSON has other letters than the property.
+/// A type whose JSON changes the case of the property.
 private struct Lowered: Codable, Sendable {
     var kind: String?
 
@@ -81,7 +81,7 @@ struct ElementStatementTests {
         return try database.read { try statement.resolve(in: $0, parameters) }.map(\.json)
     }
 
-    /// - Parameter rarity: number of rare words and numbers, besides the queried ones.
+    /// - Parameter rarity: number of rare words and numbers besides the queried ones.
     private func owners(_ generator: inout SeededGenerator, _ count: Int, rarity: Int) -> [Owner] {
         let words = ["home", "mobile", "work", "mob", "é", ""] + (0..<rarity).map { "z\($0)" }
         return (0..<count).map { id in
@@ -201,12 +201,12 @@ struct ElementStatementTests {
         }
         #expect(try json(database, text) == [#"{"id":1}"#])
         #expect(try !plan(database, text).contains("index"))
-        // The typed query means the property.
+        // The typed query refers to the property.
         let typed = Strange.query().unnest(\.things).filter { $0.kind == "a" }
         #expect(try database.read { try typed.resolve(in: $0) }.count == 1)
     }
 
-    @Test("elements without a value don't show the form of those with one")
+    @Test("elements without a value don't determine the JSON of elements with one")
     func nothingSeen() throws {
         let database = try database([])
         try database.createIndex(
@@ -222,7 +222,7 @@ struct ElementStatementTests {
         #expect(try json(database, text) == [#"{"id":2}"#])
     }
 
-    @Test("nor do elements of a write that was aborted")
+    @Test("elements of an aborted write don't determine it either")
     func aborted() throws {
         struct Enough: Error {}
         let database = try database([])
@@ -231,7 +231,7 @@ struct ElementStatementTests {
         let statement = try Statement("SELECT id FROM Quiet WHERE ANY t IN things SATISFIES t.kind = '7' END")
         #expect(throws: Enough.self) {
             try database.write { (context) throws in
-                // Digits are the same in both.
+                // Digits have no case.
                 try Quiet(id: 1, things: [Lowered(kind: "7")]).save(to: &context)
                 #expect(try statement.resolve(in: context, []).count == 1)
                 throw Enough()

@@ -19,7 +19,7 @@ private struct AnyJSON: Codable, Sendable {
 
 @Suite("Expressions")
 struct EvaluationTests {
-    /// The JSON of an expression's value; `missing` for a value that is left out.
+    /// Returns the JSON of an expression's value, or `missing` if there is none.
     private func value(_ expression: String, _ parameters: any ColumnValue...) throws -> String {
         var context = Context()
         try AnyDocument(id: 1, data: AnyJSON(a: 1, list: [1, nil, 3])).save(to: &context)
@@ -171,7 +171,7 @@ struct EvaluationTests {
         let row = Array(repeating: "id", count: 400).joined(separator: " + ")
         #expect(throws: HornbeamError.self) { try value("(\(row)) * 1" + String(repeating: " + 1", count: 200)) }
         #expect(throws: HornbeamError.self) { try value("1" + String(repeating: " IS NULL", count: 10_000)) }
-        // Ninety conditions of many parts, one within the other.
+        // Ninety nested conditions of many parts.
         var condition = "id = 1"
         for _ in 0..<90 {
             let parts = Array(repeating: "a", count: 300).joined(separator: " AND ")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A query with a WHERE in text finds the same as a statement; errors show the place.
+// A query with a WHERE in text finds the entities that a statement finds; errors show the position.
 
 import Testing
 
@@ -70,7 +70,7 @@ struct FilteredEntitiesTests {
         (nil, 0), (0, 0), (1, 0), (1, 1), (2, 1), (nil, 2), (.max, .max),
     ]
 
-    @Test("find the same as a statement, in the same order and the same part", arguments: conditions)
+    @Test("agree with a statement, in order, offset and limit", arguments: conditions)
     func meaning(_ condition: String, _ expected: [Int64]) throws {
         let store = try store()
         let all = try FilteredEntities(EntityQuery(type: "Package"), where: condition, in: store.core)
@@ -145,7 +145,7 @@ struct FilteredEntitiesTests {
     }
 
     @Test(
-        "errors show the place",
+        "errors show the position",
         arguments: [
             ("sise > 3", "Package has no “sise”; did you mean size?", 1, 1), ("size >", "expected a value", 1, 7),
             ("x > 3", "Package has no “x”; there are Package, id, name, size, section, at, maintainer", 1, 1),

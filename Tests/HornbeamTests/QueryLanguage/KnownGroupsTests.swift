@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregates, groups and different rows that an index knows: the same results as without one, in the same order.
+// Aggregates, groups and different rows from an index alone: the results equal those without one, in the same order.
 
 import Foundation
 import HornbeamTestSupport
@@ -17,7 +17,7 @@ private struct Sale {
     var isOpen: Bool
 }
 
-@Suite("Groups that an index knows")
+@Suite("Groups from an index alone")
 struct KnownGroupsTests {
     private func sales(_ generator: inout SeededGenerator, _ count: Int) -> [Sale] {
         let sections = ["net", "net", "libs", "é", "e\u{301}", "doc", ""]
@@ -47,7 +47,7 @@ struct KnownGroupsTests {
     }
 
     @Test(
-        "groups that an index has are read only there",
+        "groups in an index are read only from the index",
         arguments: [
             ("SELECT MIN(price) AS v FROM Sale", "read the first and the last row of an order"),
             ("SELECT MAX(price) AS v, MIN(cost) AS c, COUNT(*) AS n FROM Sale", "read the first and the last row"),
@@ -112,7 +112,7 @@ struct KnownGroupsTests {
                     "SELECT DISTINCT \(keys) FROM Sale\(condition)"
                         + pick(["", " ORDER BY \(keys)", " LIMIT 3", " ORDER BY \(keys) DESC LIMIT 3 OFFSET 1"])
                 }
-            // Any of several equal texts may stand for the others.
+            // Equal texts may stand for each other.
             func rows(_ database: Database) throws -> [String] {
                 try database.query(text).map { $0.json.precomposedStringWithCanonicalMapping }
             }
@@ -120,7 +120,7 @@ struct KnownGroupsTests {
         }
     }
 
-    /// A condition that can't become a filter reads all rows.
+    /// A condition that can't become a filter makes the statement read all rows.
     @Test("different rows come in the requested order, with any order", arguments: SeededGenerator.seeds(3))
     func distinctOrders(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
@@ -135,7 +135,7 @@ struct KnownGroupsTests {
         }
         for _ in 0..<200 {
             let keys = some()
-            // The last one makes it an order of all rows.
+            // With the last term it is a total order of the rows.
             let terms = (some() + [generator.oneIn(2) ? "id" : keys.joined(separator: ", ")]).map { column in
                 let direction = ["", " DESC"][generator.below(2)]
                 return column + direction + ["", " NULLS FIRST", " NULLS LAST"][generator.below(3)]

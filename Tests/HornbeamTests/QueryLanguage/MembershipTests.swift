@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// IN with lists that are written or given as a parameter, long and short. It finds the same as `=`, and its time
-// doesn't grow with the list.
+// IN with lists that are written or given as a parameter, long and short. It agrees with `=`, and its time doesn't
+// grow with the list.
 
 import Foundation
 import HornbeamTestSupport
@@ -44,7 +44,7 @@ struct MembershipTests {
         }
     }
 
-    @Test("one parameter in parentheses that is a list is the list")
+    @Test("a list as the only parameter in parentheses is the list")
     func parameters() throws {
         let database = try database()
         for subject in ["code", "code + 0"] {
@@ -59,7 +59,7 @@ struct MembershipTests {
             #expect(try ids(database, "\(subject) IN [?]", [4]) == [4])
         }
         #expect(try ids(database, "LOWER(text) IN (?)", [["s1", "s2"]]) == [1, 2])
-        // In brackets the list is the only element.
+        // In brackets, the list is the only element.
         #expect(try ids(database, "tags IN [?]", [["a", "b"]]) == [1])
         #expect(try ids(database, "tags = ?", [["a", "b"]]) == [1])
         #expect(try ids(database, "tags[0] IN (?)", [["a", "b"]]) == [1])
@@ -104,7 +104,7 @@ struct MembershipTests {
         #expect(row[0] == expected.map { Value.bool($0) } ?? .null)
     }
 
-    /// Items of all kinds, many of them equal to others of other types.
+    /// Returns items of all kinds, many of which equal items of other types.
     private static func item(_ generator: inout SeededGenerator) -> StatementValue {
         let texts = [
             "2001-01-01", "2001-01-01T00:00:00Z", "2001-01-01T00:00:00", "AQID", "", "1", "é", "e\u{301}",
@@ -152,7 +152,7 @@ struct MembershipTests {
         #expect(try ids(database, "LOWER(text) IN ?", [texts]).count == 2_000)
         let written = codes.prefix(5_000).map(String.init).joined(separator: ", ")
         #expect(try ids(database, "code + 0 IN (\(written))").count == 1_000)
-        // Comparing each row with each value would be two hundred million comparisons.
+        // Comparing each row with each value would take two hundred million comparisons.
         #expect(ContinuousClock.now - start < .seconds(60))
     }
 

@@ -23,13 +23,13 @@ struct NestedStatementTests {
         return database
     }
 
-    /// `inner`, put `count` times into `around` at the place of `·`.
+    /// Returns `inner`, put `count` times into `around` in place of `·`.
     private static func nested(_ around: String, _ inner: String, _ count: Int) -> String {
         let parts = around.components(separatedBy: "·")
         return String(repeating: parts[0], count: count) + inner + String(repeating: parts[1], count: count)
     }
 
-    /// Whether the statement was answered. Returns false if it was refused.
+    /// Returns whether the statement was answered; false if it was refused.
     private static func isAnswered(_ database: Database, _ text: String) throws -> Bool {
         do {
             _ = try database.query(text)
@@ -84,7 +84,7 @@ struct NestedStatementTests {
     @Test("a part that is too deep and refused is released")
     func release() async throws {
         try await inSmallThread {
-            // The many parts of each level make the tree high. The text ends before all brackets are closed.
+            // The many parts of each level make the tree deep. The text ends before all brackets are closed.
             let parts = Array(repeating: "a", count: 300).joined(separator: " || ")
             for around in ["(· || \(parts))", "(· = \(parts) AND a OR b)"] {
                 for tail in ["", ")))", " §"] {
@@ -100,7 +100,7 @@ struct NestedStatementTests {
         }
     }
 
-    @Test("sources within each other are gone through or refused")
+    @Test("nested sources are processed or refused")
     func sources() async throws {
         try await inSmallThread {
             let database = try Self.database()

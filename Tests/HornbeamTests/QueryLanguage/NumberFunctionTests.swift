@@ -19,7 +19,7 @@ private func decimal(_ text: String) -> Decimal { Decimal(string: text) ?? .nan 
 
 @Suite("Numbers and dates in statements")
 struct NumberFunctionTests {
-    /// The value of an expression.
+    /// Returns the value of an expression.
     private func value(_ expression: String, _ parameters: any ColumnValue...) throws -> Value? {
         var context = Context()
         try Reading(id: 1, amount: 1, when: Date(timeIntervalSinceReferenceDate: 0)).save(to: &context)
@@ -98,7 +98,7 @@ struct NumberFunctionTests {
         for expression in ["? * ?1", "? * 1e60", "POWER(?, 1) * ?1"] {
             let error = #expect(throws: HornbeamError.self) { try value(expression, decimal("9e126")) }
             #expect(error?.code == .invalid && error?.message.contains("beyond the decimals") == true)
-            // A factor of 1e0 leaves a decimal as it is, so it is no advice.
+            // A factor of 1e0 leaves a decimal as it is, so the error must not advise it.
             #expect(error?.message.contains("1e0 *") == false)
         }
         #expect(try value("? * 1e200", decimal("2")) == .double(2e200))
@@ -112,7 +112,7 @@ struct NumberFunctionTests {
     // MARK: Doubles and integers
 
     @Test(
-        "a double is rounded as the number that it is written as",
+        "a double is rounded by its shortest text",
         arguments: [
             ("ROUND(1.005, 2)", .double(1.01)), ("TRUNC(1.15, 2)", .double(1.15)), ("ROUND(-1.005, 2)", .double(-1.01)),
             ("ROUND_EVEN(1.005, 2)", .double(1)), ("ROUND(1e300, 5)", .double(1e300)), ("ROUND(1.5, -400)", .int(0)),
@@ -163,7 +163,7 @@ struct NumberFunctionTests {
 
     // MARK: Milliseconds
 
-    @Test("a millisecond that becomes a text is the same millisecond again", arguments: SeededGenerator.seeds(2))
+    @Test("a millisecond that becomes a text and is parsed is unchanged", arguments: SeededGenerator.seeds(2))
     func milliseconds(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         // From the year 1 to the end of 9999.
@@ -173,7 +173,7 @@ struct NumberFunctionTests {
         for place in 0..<2_000 { millis.append(978_307_200_000 + place * 1_234_567 + place % 1000) }
         let expected = Value.array(millis.map { .int(Int64($0)) })
         #expect(try value("ARRAY STR_TO_MILLIS(MILLIS_TO_STR(x)) FOR x IN ? END", millis) == expected)
-        // Dates are doubles, which hold such milliseconds only nearly.
+        // Dates are doubles, which hold such milliseconds only approximately.
         #expect(try value("ARRAY STR_TO_MILLIS(DATE(MILLIS_TO_STR(x))) FOR x IN ? END", millis) == expected)
         #expect(try value("ARRAY x FOR x IN ? WHEN LENGTH(MILLIS_TO_STR(x)) > 24 END", millis) == .array([]))
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons of columns of every type with values of every type. A filter must agree with the computed result of each
-// row: so each condition is run once as it is written, and once with the column within an expression, which can't
-// become a filter.
+// Comparisons of columns of every type with values of every type. A filter must agree with the result computed for
+// each row: so each condition is run once as it is written, and once with the column inside an expression, which
+// can't become a filter.
 
 import Foundation
 import HornbeamTestSupport
@@ -109,7 +109,7 @@ struct PushedComparisonTests {
     private func database(_ rows: [Thing], indexed: Bool) throws -> Database {
         let database = try Database.inMemory(models: Thing.self, Shelf.self)
         try database.write { (context) throws in
-            // Each on a shelf of its own, so that its shelf has the same values.
+            // Each row is on a shelf of its own, which has the row's values.
             for var row in rows {
                 row.$shelf = .relation(Shelf(id: row.id))
                 try row.save(to: &context)
@@ -144,7 +144,7 @@ struct PushedComparisonTests {
         }
     }
 
-    /// Conditions with the subject as it is, and in a form that isn't pushed.
+    /// Returns conditions in two forms: with the plain subject, and in a form that isn't pushed.
     private static func conditions(_ column: String) -> [(text: (String) -> String, count: Int)] {
         ["=", "!=", "<", "<=", ">", ">="].flatMap { sign -> [(text: (String) -> String, count: Int)] in
             [
@@ -164,7 +164,7 @@ struct PushedComparisonTests {
 
     private static func hidden(_ subject: String) -> String { "CASE WHEN o.id >= 0 THEN \(subject) END" }
 
-    @Test("a condition finds the same as without pushing", arguments: SeededGenerator.seeds(2))
+    @Test("a condition finds the rows that it finds without pushing", arguments: SeededGenerator.seeds(2))
     func own(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let rows = Self.rows(&generator)
@@ -187,7 +187,7 @@ struct PushedComparisonTests {
         }
     }
 
-    @Test("so does a condition on a relation's target", arguments: SeededGenerator.seeds(1))
+    @Test("a condition on a relation's target finds the same rows without pushing", arguments: SeededGenerator.seeds(1))
     func related(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let rows = Self.rows(&generator)
@@ -211,7 +211,7 @@ struct PushedComparisonTests {
         }
     }
 
-    @Test("a decimal is the double that is written so, an array the array of the same elements")
+    @Test("a decimal equals the double with that text, an array the array of equal elements")
     func examples() throws {
         let database = try Database.inMemory(models: Thing.self, Shelf.self)
         try database.write { (context) throws in

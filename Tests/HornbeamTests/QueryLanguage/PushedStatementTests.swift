@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements equivalent to typed queries, and answered like these: parts of texts by full text, conditions on many
-// related entities, the time of the last save, texts without accents.
+// Statements that are equivalent to typed queries, and answered like them: parts of texts by full text, conditions on
+// many related entities, the time of the last save, texts without accents.
 
 import Foundation
 import HornbeamTestSupport
@@ -68,7 +68,7 @@ struct PushedStatementTests {
         let text = "SELECT id FROM Work WHERE \(condition)"
         let found = try plan(database, text)
         #expect(found.contains("test a condition") == !isExact, "\(found)")
-        // The same query without the planner.
+        // The query without the planner.
         let expected = try database.query("SELECT id FROM Work WHERE (\(condition)) = TRUE").map(\.json)
         #expect(try database.query(text).map(\.json) == expected)
     }
@@ -120,7 +120,7 @@ struct PushedStatementTests {
             try database.query("SELECT META(w).updatedAt IS VALUED AS v FROM Work w LIMIT 1")[0]["v"] == .bool(true))
     }
 
-    @Test("UNACCENT takes accents away")
+    @Test("UNACCENT removes accents")
     func unaccent() throws {
         let found = try library(7).query("SELECT id FROM Work WHERE LOWER(UNACCENT(title)) LIKE 'cafe%'").map(\.json)
         #expect(found == [#"{"id":3}"#, #"{"id":4}"#])

@@ -134,7 +134,7 @@ struct RelationStatementTests {
         #expect(try json("SELECT VALUE c.id FROM Good g JOIN Crate c ON g.id IN c.items WHERE g.id = 1") == ["2"])
     }
 
-    @Test("conditions of statements and of typed queries find the same")
+    @Test("conditions of statements and of typed queries on to-one relations find the same entities")
     func typed() throws {
         let database = try database()
         func expect(_ condition: String, _ predicate: Predicate<Good>) throws {
@@ -155,7 +155,7 @@ struct RelationStatementTests {
         try expect("crate IS NULL OR crate.name = 'c2'", .all(\.$crate, where: \.name == "c2"))
     }
 
-    @Test("so do those of relations to many")
+    @Test("conditions of statements and of typed queries on to-many relations find the same entities")
     func typedMany() throws {
         let database = try database()
         func expect(_ condition: String, _ predicate: Predicate<Crate>) throws {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole statements over related entities: joins, groups, order, full text, and how they are answered.
+// Whole statements over related entities: joins, groups, order, full text, and the plans that answer them.
 
 import Foundation
 import Hornbeam
@@ -241,7 +241,7 @@ struct SelectTests {
                 == ["...<b>come</b>..."])
         #expect(try texts("SELECT SNIPPET(1, '_') AS s FROM Novel WHERE MATCH(title, 'lathe')") == ["…_Lathe_…"])
         #expect(try texts("SELECT SNIPPET() AS s FROM Novel WHERE MATCH(search, ?) OR id = 1", String?.none) == [nil])
-        // The words of the row in any case, even without a match.
+        // The snippet has the words of the row in any case, even without a match.
         #expect(try texts("SELECT SNIPPET(1) AS s FROM Novel WHERE MATCH(search, 'x') OR id = 4") == ["Fiasco"])
         #expect(
             try texts(
@@ -331,7 +331,7 @@ struct SelectTests {
         #expect(throws: HornbeamError.self) { try rows[0].value("titel", as: String.self) }
     }
 
-    @Test("a run that is stopped reads no further, and writes in the same transaction are found")
+    @Test("a stopped run reads no more rows, and finds writes of the same transaction")
     func streaming() throws {
         let database = try library()
         let statement = try Statement("SELECT id, author.name FROM Novel WHERE tags IS NOT NULL")

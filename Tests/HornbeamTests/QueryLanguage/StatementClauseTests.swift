@@ -102,7 +102,7 @@ struct StatementClauseTests {
         #expect(message(text).contains("at line 1, character"), "\(message(text))")
     }
 
-    @Test("a parameter is the same for all rows, and no order")
+    @Test("a parameter has one value for all rows, and gives no order")
     func parameters() {
         #expect(message("SELECT id FROM Ware ORDER BY ?", "name").contains("backquotes"))
     }
@@ -192,7 +192,7 @@ struct StatementClauseTests {
         #expect(try json("SELECT id AS हिन्दी, id AS می\u{200C}خواهم FROM Ware LIMIT 1").count == 1)
     }
 
-    @Test("an error's place counts characters, in lines of any ending")
+    @Test("an error's position counts characters, in lines of any ending")
     func places() {
         #expect(message("SELECT 'e\u{301}\u{301}👩‍👩‍👧' FORM b").contains("at line 1, character 18:"))
         for ending in ["\n", "\r\n", "\r", "\u{2028}"] {

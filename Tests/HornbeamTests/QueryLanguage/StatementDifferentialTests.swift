@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random conditions: a statement's results agree with three-valued logic, written anew here, for each row: with
+// Random conditions: a statement's results agree with three-valued logic for each row, implemented anew here, with
 // indexes, without them, and without pushing conditions into the planner.
 
 import Foundation
@@ -34,7 +34,7 @@ private struct PlainSample {
     var tags: [String]
 }
 
-/// A condition as text, and its value for a row; nil is unknown.
+/// A condition as text, and its value for a row; nil means unknown.
 private struct Condition {
     var text: String
     var truth: @Sendable (IndexedSample) -> Bool?
@@ -99,7 +99,7 @@ private struct Condition {
     }
 }
 
-@Suite("Statements against their meaning")
+@Suite("Statements compared with their meaning")
 struct StatementDifferentialTests {
     private func rows(_ generator: inout SeededGenerator) -> [IndexedSample] {
         let texts = ["a", "b", "ab", "abc", "B", "é", "e\u{301}x", ""]
@@ -148,7 +148,7 @@ struct StatementDifferentialTests {
         for _ in 0..<60 {
             let (first, second) = (generator.oneIn(2), generator.oneIn(2))
             let (limit, offset) = (generator.below(30), generator.below(10))
-            // Null first, last in descending order; ties by id.
+            // Null comes first, in descending order last; ties are ordered by id.
             let sorted = rows.sorted { left, right in
                 let (one, other) = (left.number ?? -1, right.number ?? -1)
                 if one != other { return first ? one > other : one < other }
@@ -182,7 +182,7 @@ struct StatementDifferentialTests {
         #expect(Set(found) == Set(expected) && found.count == expected.count)
     }
 
-    @Test("a statement outlives the index that it was answered by")
+    @Test("a statement still works after its index was dropped")
     func dropped() throws {
         let statement = try Statement("SELECT id FROM Thing WHERE number = ?")
         let columns = ["id", "number"].map { ColumnDescription(name: $0, type: .int64) }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits of statements: memory, stack and time; and the place shown for an error of a run.
+// The limits of statements: memory, stack and time; and the position shown for an error of a run.
 
 import Foundation
 import HornbeamTestSupport
@@ -39,7 +39,7 @@ struct StatementLimitsTests {
         }
     }
 
-    /// `inner` within `count` levels of the text around `·`.
+    /// Returns `inner` within `count` levels of the text around `·`.
     private func nested(_ around: String, _ inner: String, _ count: Int) -> String {
         let parts = around.components(separatedBy: "·")
         return String(repeating: parts[0], count: count) + inner + String(repeating: parts[1], count: count)
@@ -62,17 +62,17 @@ struct StatementLimitsTests {
             #expect(error?.code == .tooLarge, "\(error?.message ?? "")")
             #expect(error?.message.contains("more than 16777216 bytes, at line 1, character") == true)
         }
-        // If no row evaluates it, it is no error.
+        // It is no error as long as no row evaluates it.
         #expect(try rows("SELECT id FROM Scrap WHERE id > 5 AND \(text) = 'x'").isEmpty)
     }
 
-    /// 4 MiB.
+    /// Returns an expression of 4 MiB.
     private func large(_ name: String) -> String {
         let (first, second) = (String(repeating: "a", count: 4096), String(repeating: "a", count: 1024))
         return "REPLACE(REPLACE(\(name), 'a', '\(first)'), 'a', '\(second)')"
     }
 
-    @Test("many large values are too large together, be they arguments, parts of a text, or columns")
+    @Test("many large values are too large together, whether arguments, parts of a text, or columns")
     func together() {
         let eight = Array(repeating: large("name"), count: 8)
         let texts = [
@@ -93,14 +93,14 @@ struct StatementLimitsTests {
 
     @Test("values computed for successive rows aren't added up")
     func rowByRow() throws {
-        // Each is of 4 MiB; four rows of a join.
+        // Each value has 4 MiB; the join has four rows.
         let large = large("a.name")
         let text = "SELECT LENGTH(\(large)) AS n FROM Scrap a JOIN Scrap b ON TRUE UNNEST SPLIT(\(large), 'x') AS t"
         #expect(try rows(text).map(\.json) == Array(repeating: #"{"n":4194304}"#, count: 4))
         #expect(try rows("SELECT COUNT(\(large)) AS n FROM Scrap a JOIN Scrap b ON TRUE").map(\.json) == [#"{"n":4}"#])
     }
 
-    @Test("conditions of elements without a name for them are computed beforehand")
+    @Test("conditions that don't name the element are computed before the loop")
     func constantQuantifiers() throws {
         for text in [
             "ANY x IN [1] SATISFIES TRUE END", "EVERY x IN [1, 2] SATISFIES 1 = 1 END",
@@ -187,7 +187,7 @@ struct StatementLimitsTests {
         }
     }
 
-    @Test("steps for one row are counted, those of LIKE too")
+    @Test("the steps for one row are limited, including those of LIKE")
     func steps() throws {
         struct Enough: Error {}
         let pattern = try LikePattern("%\(Self.letters)b", escape: nil)
@@ -196,7 +196,7 @@ struct StatementLimitsTests {
         try frame.work(Frame.maxSteps)
         let error = #expect(throws: HornbeamError.self) { try frame.work(on: .array([.null])) }
         #expect(error?.code == .tooLarge)
-        // Evaluated anew for each row.
+        // Evaluated for each row.
         let words = Array(repeating: "a", count: 100)
         let condition = "ANY a IN ? SATISFIES a = name AND a IN list END"
         #expect(try rows("SELECT id FROM Scrap WHERE \(condition)", words).count == 2)
@@ -209,7 +209,7 @@ struct StatementLimitsTests {
             "SELECT " + (0..<count).map { "id AS a\($0)" }.joined(separator: ", ") + " FROM Scrap"
         }
         #expect(try rows(text(most))[0].names.count == most)
-        // A million characters: a second's work, which used to take hours.
+        // A million characters take a second; it used to take hours.
         let start = ContinuousClock.now
         #expect(try QueryLanguage.statement(text(70_000)).select?.projections.last?.text == "id")
         #expect(ContinuousClock.now - start < .seconds(20))
@@ -255,7 +255,7 @@ struct StatementLimitsTests {
             error?.message.contains("at line \(line), character \(character):") == true, "\(error?.message ?? "")")
     }
 
-    @Test("equal expressions are one group wherever they are")
+    @Test("equal expressions are one group wherever they stand")
     func sameMeaning() throws {
         let found = try rows("SELECT   id + 1 AS a, lower(name) AS n FROM Scrap GROUP BY id + 1, lower(name)")
         #expect(found.map(\.json) == [#"{"a":2,"n":"a"}"#, #"{"a":3,"n":"a"}"#])
@@ -286,7 +286,7 @@ struct NumberOrderTests {
             for _ in 0..<generator.below(3) { double = generator.oneIn(2) ? double.nextUp : double.nextDown }
             return .double(double)
         case 3:
-            // The decimal of some double, or a little more.
+            // The decimal of a double, or a little more.
             let written = Decimal(string: "\(base.isFinite ? base * sign : 3)") ?? 0
             return .decimal(
                 generator.oneIn(2)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parsed forms of statements, and the places of mistakes in wrong ones.
+// The parsed forms of statements, and the positions of mistakes in wrong ones.
 
 import HornbeamTestSupport
 import Testing
@@ -12,7 +12,7 @@ import Testing
 struct StatementParserTests {
     private func path(_ names: String...) -> Expression { .path(Path(steps: names.map { .name($0) }, place: 0)) }
 
-    /// An expression in brackets and signs, without places.
+    /// Returns an expression with brackets and signs, without positions.
     private func show(_ expression: Expression) -> String {
         switch expression {
         case .literal(.string(let text), _): "'\(text)'"
@@ -202,7 +202,7 @@ struct StatementParserTests {
         #expect(delete.action == .delete && delete.target.alias == "t" && delete.condition == nil)
     }
 
-    @Test("The last clauses of a UNION are of the whole")
+    @Test("The last clauses of a UNION apply to the whole")
     func unions() throws {
         let statement = try select("SELECT a FROM b WHERE c UNION ALL SELECT d FROM e WHERE f ORDER BY 1 LIMIT 2")
         #expect(statement.clauses.condition.map(show) == "c" && statement.clauses.order.isEmpty)
@@ -266,7 +266,7 @@ struct StatementParserTests {
         #expect(Array(lines[1])[caret] == "§")
     }
 
-    @Test("Nesting, rows of operators and length have limits; conditions of many parts don't")
+    @Test("Nesting, chains of operators and length have limits; conditions of many parts don't")
     func limits() throws {
         for (open, close) in [("(", ")"), ("[", "]"), ("NOT ", ""), ("- ", ""), ("f(", ")")] {
             let deep = { (count: Int) in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes by which rows of statements are sorted have the order of the items themselves.
+// The bytes by which rows of statements are sorted have the order of the values themselves.
 
 import Foundation
 import HornbeamKeys

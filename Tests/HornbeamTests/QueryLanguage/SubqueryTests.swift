@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Subqueries behind IN and in EXISTS, and UNION: results, plans, and what is refused.
+// Subqueries after IN and in EXISTS, and UNION: results, plans, and refused forms.
 
 import HornbeamTestSupport
 import Testing
@@ -48,7 +48,7 @@ struct SubqueryTests {
             ("album NOT IN (SELECT id FROM Album WHERE year >= 1980)", ["1"]),
             ("album IN (SELECT id FROM Album WHERE year > 2000)", []),
             ("album NOT IN (SELECT id FROM Album WHERE year > 2000)", ["1", "2", "3", "4", "5"]),
-            // Null in the list leaves it open whether another value is in it.
+            // If null is in the list, it is unknown whether another value is in it.
             ("id NOT IN (SELECT album FROM Song)", []),
             ("id NOT IN (SELECT album FROM Song WHERE album IS NOT NULL)", ["4", "5"]),
             ("album IN (SELECT id FROM Album ORDER BY year DESC LIMIT 1)", ["5"]),
@@ -93,7 +93,7 @@ struct SubqueryTests {
     }
 
     @Test(
-        "UNION puts results behind each other",
+        "UNION puts results after each other",
         arguments: [
             ("SELECT id FROM Album WHERE id = 1 UNION ALL SELECT album FROM Song WHERE id < 3", ["1", "1", "2"]),
             ("SELECT id FROM Album WHERE id = 1 UNION SELECT album FROM Song WHERE id < 4", ["1", "2"]),
@@ -177,7 +177,7 @@ struct SubqueryTests {
         #expect(plan.first == #"{"plan":"3 rows of a subquery as a"}"# && plan.count == 2, "\(plan)")
     }
 
-    @Test("a query that WITH names is run once, so that names of names end soon", .timeLimit(.minutes(2)))
+    @Test("a query that WITH names is run once, also if other named queries use it", .timeLimit(.minutes(2)))
     func namedOnce() throws {
         let names = (1...25).map { "n\($0) AS (SELECT a.id FROM n\($0 - 1) AS a JOIN n\($0 - 1) AS b ON a.id = b.id)" }
         let text = "WITH n0 AS (SELECT id FROM Album), \(names.joined(separator: ", ")) SELECT VALUE id FROM n25"
@@ -194,7 +194,7 @@ struct SubqueryTests {
     }
 
     @Test(
-        "what isn't there is refused, with what to write instead",
+        "unsupported forms are refused, with the form to write instead",
         arguments: [
             ("SELECT id FROM (SELECT id FROM Album)", "a subquery needs a name", 38),
             ("SELECT year FROM (SELECT id FROM Album) AS a", "a has no “year”; there are a, id", 8),
@@ -252,7 +252,7 @@ struct SubqueryTests {
         #expect(error.message.contains("at line 1, character \(character):"), "\(error.message)")
     }
 
-    @Test("the names of the changing statements are names elsewhere")
+    @Test("keywords of statements that change data are names elsewhere")
     func names() throws {
         #expect(try json("SELECT id AS `insert`, title AS `values` FROM Song AS returning_ WHERE id = 1").count == 1)
         #expect(throws: Never.self) { _ = try Statement("SELECT update, delete, into, values, upsert FROM set") }
@@ -260,7 +260,7 @@ struct SubqueryTests {
         #expect(throws: Never.self) { _ = try Statement("INSERT INTO values (values) VALUES (exists)") }
     }
 
-    @Test("subqueries within each other are bounded, on a small stack too")
+    @Test("nested subqueries have a limit, on a small stack too")
     func depth() async throws {
         try await inSmallThread {
             func nested(_ count: Int) -> String {
