@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread with the smallest stack that a thread is likely to have: that of all threads but the first on Darwin.
+// A thread with the smallest stack that a thread is likely to have: on Darwin, all threads but the first have it.
 
 import Foundation
 

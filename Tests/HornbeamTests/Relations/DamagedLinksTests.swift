@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damage to single entries of links: the check finds each, and reading or changing links meanwhile gives values or
-// errors.
+// Damage to single entries of links: the check finds each of them, and reading or changing links meanwhile gives
+// values or errors.
 
 import HornbeamTree
 import Testing
@@ -54,7 +54,7 @@ struct DamagedLinksTests {
         return found
     }
 
-    /// Everything that can be asked of links, and done to them.
+    /// Reads and changes links in every way.
     private func use(_ store: CoreStore) throws {
         let edges = store.core.edges
         for type in ["A", "B"] {

@@ -58,7 +58,7 @@ private struct Lists {
     }
 }
 
-/// How much is gathered: as much as by default, and so little that every bound is reached all the time.
+/// Limits of the gathered links: the defaults, and so small ones that every bound is reached all the time.
 private let limits = [EdgeTrees.Limits(), small(5, 3, 0), small(0, 0, 0)]
 
 private func small(_ waiting: Int, _ positions: Int, _ few: Int) -> EdgeTrees.Limits {
@@ -112,7 +112,7 @@ struct EdgeModelTests {
         }
     }
 
-    /// Links of new entities are put off until links are read, so here many changes pass without a read.
+    /// Links of new entities are postponed until links are read. Here many changes pass without a read.
     @Test("links of ever more entities, some of them undone, agree with lists in memory", .seeded, arguments: limits)
     func growing(_ limits: EdgeTrees.Limits) throws {
         struct Undo: Error {}
@@ -155,13 +155,13 @@ struct EdgeModelTests {
                 try links()
             }
             guard step % 100 == 0 else { continue }
-            // All rows, with and without links, so that the check finds them.
+            // All rows are stored, with and without links, so that the check finds them.
             for type in ["A", "B"] { for row in 1...last { try store.save(type, [.int(Int64(row))]) } }
             try compare(sides.map(\.0), lists, store, rows: last)
         }
     }
 
-    /// Removed links are put off until related links are read or set anew.
+    /// Removed links are postponed until related links are read or set anew.
     @Test(
         "links removed in a row, some of them undone, agree with lists in memory at each read in between", .seeded,
         arguments: limits)
@@ -194,7 +194,7 @@ struct EdgeModelTests {
                 lists.delete(side.type, source, sides)
                 try store[side.type].delete(source)
             default:
-                // Reads only some links; the result mustn't depend on other pending links.
+                // Reads only some links. The result must not depend on other pending links.
                 let expected = lists.targets(side, source)
                 if random.oneIn(3) {
                     let type = try store[side.type].type

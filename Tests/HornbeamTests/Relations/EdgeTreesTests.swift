@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links: both sides of a relation always agree, to-one ends are never used twice, and order is that of linking.
+// Links: both sides of a relation always agree, to-one ends are never used twice, and the order is that of linking.
 
 import HornbeamTestSupport
 import HornbeamTree
@@ -118,7 +118,7 @@ struct EdgeTreesTests {
         try links.expectClean()
     }
 
-    @Test("links come after the last one where more sides are linked in turn than are remembered")
+    @Test("links come after the last one even if more sides are linked in turn than are remembered")
     func manySides() throws {
         let names = (0..<20).map { "r\($0)" }
         let store = try CoreStore([
@@ -160,7 +160,7 @@ struct EdgeTreesTests {
         try links.expectClean()
     }
 
-    @Test("the targets of several sources are those of each, in any order, repeated ones and those without a link too")
+    @Test("looking up several sources at once gives the targets of each, in any order, with repeats and unlinked ones")
     func ofEach() throws {
         let links = try Links()
         for chat in 0..<6 where chat != 3 {
@@ -179,7 +179,7 @@ struct EdgeTreesTests {
         }
     }
 
-    @Test("to-many order is the order of linking; duplicates collapse; set gives exactly the order asked for")
+    @Test("to-many order is the order of linking; duplicates collapse; set gives exactly the requested order")
     func order() throws {
         let links = try Links()
         try links.set("Chat", "c", "messages", ["x", "y", "x", "z"])
@@ -225,7 +225,7 @@ struct EdgeTreesTests {
         try links.expectClean()
     }
 
-    @Test("links of a to-one relation wait too where the type's entities have links of another one already")
+    @Test("links of a to-one relation wait too if the type's entities already have links of another one")
     func laterRelation() throws {
         let links = try Links()
         let messages = (0..<20).map { "m\($0)" }
@@ -237,7 +237,7 @@ struct EdgeTreesTests {
             try links.set("Message", messages[number * 7 % 20], "attachment", ["a\(number)"])
             #expect(links.edges.waiting == 2 * (number + 1))
         }
-        // Two of them are linked already: pending links are put before these are removed.
+        // Two of them are linked already: pending links are stored before these links are removed.
         try links.set("Message", "m3", "attachment", ["a0"])
         try links.set("Attachment", "a1", "message", ["m4"])
         #expect(try links.get("Attachment", "a0", "message") == ["m3"])
@@ -252,7 +252,8 @@ struct EdgeTreesTests {
     func model() throws {
         let links = try Links()
         var random = SeededGenerator()
-        // chat of each message, messages of each chat in order; users and chats as pairs in order for both sides.
+        // The chat of each message, the ordered messages of each chat, and ordered pairs of users and chats for both
+        // sides.
         var chatOf: [String: String] = [:]
         var messages: [String: [String]] = [:]
         var users: [String: [String]] = [:]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ids that are linked and not stored: the store knows them as long as a link leads to them, however the last link is
-// removed, compared with a model in memory.
+// removed. Compared with a model in memory.
 
 import HornbeamTestSupport
 import HornbeamTree
@@ -19,7 +19,7 @@ private struct Club {
 
 @EntityModel
 private struct Fellow {
-    /// Negative ones have assigned row ids.
+    /// Negative ids have assigned row ids.
     let id: Int
     @Relationship(inverse: \.members) var clubs: [Club]?
     @Relationship(inverse: \.residents) var home: Club?

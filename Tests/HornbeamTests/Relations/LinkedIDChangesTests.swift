@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes over the id of a relation's target, if it isn't the id in the saved value: a nested entity stored under
-// another id, renamed relations, live lists in the relation's order.
+// Indexes over the id of a relation's target when that id differs from the one in the saved value: a nested entity
+// stored under another id, renamed relations, live lists in the relation's order.
 
 import Hornbeam
 import HornbeamTestSupport
@@ -41,7 +41,7 @@ private enum Renamed {
     }
 }
 
-/// The relation leads to a type with ids of another type.
+/// The relation now leads to a type whose ids have another type.
 private enum Retold {
     @EntityModel
     struct Show {
@@ -59,9 +59,9 @@ private enum Retold {
     }
 }
 
-@Suite("The related id, where it differs from the given value")
+@Suite("Related ids that differ from the given value")
 struct LinkedIDChangesTests {
-    @Test("is that of the entity that a nested one was saved into, each time")
+    @Test("is the id of the entity that a nested one was saved into, each time")
     func nestedUpdate() throws {
         let database = try Database.inMemory(models: Show.self, Part.self)
         try database.write { try Show(id: 9, url: "u").save(to: &$0) }
@@ -128,7 +128,7 @@ struct LinkedIDChangesTests {
         try database.close()
     }
 
-    @Test("gets another type with the relation's target, without a migration of its own")
+    @Test("changes its type with the relation's target, without a migration of its own")
     func otherIDs() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }

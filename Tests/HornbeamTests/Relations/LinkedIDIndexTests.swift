@@ -70,14 +70,14 @@ private func newestFirst(_ podcast: Int) -> QueryList<Episode> {
     Episode.filter(\.$podcast.id == podcast).sorted(by: \.published.desc).requiringIndex()
 }
 
-/// The ids of a podcast's episodes, newest first, by an index.
+/// Returns the ids of a podcast's episodes, newest first, by an index.
 private func newest(_ podcast: Int, _ context: Context) throws -> [Int] {
     try newestFirst(podcast).resolve(in: context).map(\.id)
 }
 
 @Suite("Indexes over related ids")
 struct LinkedIDIndexTests {
-    @Test("an index over a relation's id and a property answers a filter by the one with a sort by the other")
+    @Test("an index over a relation's id and a property answers a filter by the id with a sort by the property")
     func planned() throws {
         let database = try database()
         try database.write { context in
@@ -121,14 +121,14 @@ struct LinkedIDIndexTests {
         try database.write { context in
             try Podcast(id: 1, title: "one", episodes: .ids([10, 11])).save(to: &context)
             try Podcast(id: 2, title: "two").save(to: &context)
-            // Linked before they were stored.
+            // The episodes are linked before they are stored.
             for id in 10...13 { try Episode(id: id, number: id, published: id).save(to: &context) }
             #expect(try newest(1, context) == [11, 10])
             try Episode(id: 10, number: 10, published: 99).save(to: &context)
             #expect(try newest(1, context) == [10, 11])
             try Episode(id: 12, number: 12, published: 12, podcast: .id(1)).save(to: &context)
             #expect(try newest(1, context) == [10, 12, 11])
-            // Taken over by the other podcast.
+            // The other podcast takes them over.
             try Podcast(id: 2, title: "two", episodes: .ids([12, 13])).save(to: &context)
             #expect(try newest(1, context) == [10, 11])
             #expect(try newest(2, context) == [13, 12])

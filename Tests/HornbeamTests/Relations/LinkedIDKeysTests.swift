@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unique keys over the id of a relation's target: the links that a save makes in the end decide, whatever lies between.
+// Unique keys over the id of a relation's target: only the final links of a save count, not those in between.
 
 import Hornbeam
 import HornbeamTestSupport
@@ -41,7 +41,7 @@ private struct Badge {
     @Relationship(inverse: \.badges) var team: Team?
 }
 
-/// The stored entity with the new number. Relations are those of the new one, as with every strategy.
+/// Returns the stored entity with the new number. As with every strategy, its relations are those of the new entity.
 private let renumbering = MergeStrategy<Player> { old, new in
     var merged = old
     merged.number = new.number
@@ -78,10 +78,10 @@ struct LinkedIDKeysTests {
             try Player(id: 1, number: 7, team: .id(1)).save(to: &context)
             try Player(id: 2, number: 7, team: .id(2)).save(to: &context)
             try Player(id: 3, number: 8, team: .id(1)).save(to: &context)
-            // Number 7 of team 1 is another one's, but the player leaves team 1.
+            // Another player has number 7 of team 1, but the player leaves team 1.
             try Player(id: 3, number: 7, team: .id(3)).save(to: &context, options: renumbering)
             #expect(try Player.filter(\.$team.id == 3 && \.number == 7).ids(in: context) == [3])
-            // The write goes on after a refusal.
+            // The write continues after a refusal.
             let refused = violation {
                 try Player(id: 3, number: 7, team: .id(2)).save(to: &context, options: renumbering)
             }
@@ -119,7 +119,7 @@ struct LinkedIDKeysTests {
             try Team(id: 1, guests: .fragment([Guest(id: 1, number: 8)])).save(to: &context)
             #expect(try Guest.query().ids(in: context) == [1, 2])
             #expect(try Guest.filter(\.$team.id == 1).ids(in: context) == [1])
-            // One that stays with its owner asks the rule.
+            // For an entity that stays with its owner, the rule decides.
             try Guest(id: 3, number: 9, team: .id(1)).save(to: &context)
             let renumbered = [Guest(id: 1, number: 9)]
             try Team(id: 1, guests: .appending(relation: renumbered)).save(to: &context)
@@ -157,7 +157,7 @@ struct LinkedIDKeysTests {
             try Team(id: 1, badges: .ids([3])).save(to: &context)
             #expect(try Badge.filter(\.$team.id == 1).ids(in: context) == [3])
             #expect(try Badge.filter(\.$team.id == nil).ids(in: context) == [1])
-            // Two without a team would have one key.
+            // Two badges without a team would have one key.
             let refused = violation { try Team(id: 1, badges: .ids([])).save(to: &context) }
             #expect(refused?.indexName == "byNumber")
             #expect(refused?.new == .int(3) && refused?.existing == .int(1))

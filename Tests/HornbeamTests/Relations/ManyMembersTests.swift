@@ -22,7 +22,7 @@ private struct Sailor: Equatable {
     @Relationship(inverse: \.sailors) var crew: Crew?
 }
 
-/// Crew 1 with sailors 0, 1, 2 and so on, and another sailor, who has no crew.
+/// Crew 1 with sailors 0, 1, 2 and so on, and one more sailor, who has no crew.
 private struct LargeCrew {
     let database: Database
     let count: Int
@@ -43,8 +43,8 @@ private struct LargeCrew {
         }
     }
 
-    /// Saving a million entities takes minutes in a debug build. Their entries are known: each tree's are appended in
-    /// the order of the keys.
+    /// Fills the trees directly, because saving a million entities takes minutes in a debug build: the entries are
+    /// known, and each tree's are appended in the order of the keys.
     private static func fill(_ core: StoreTransaction, _ count: Int) throws {
         let transaction = core.transaction
         let sailors = try core.store("Sailor")
@@ -57,7 +57,7 @@ private struct LargeCrew {
             try append(crew.list, from, to, in: transaction)
             try append(other.list, to, from, in: transaction)
         }
-        // Rows differ in their ids alone.
+        // Rows differ only in their ids.
         var row = try bytes(0, sailors)
         let place = try require(zip(row, try bytes(0xFF, sailors)).enumerated().first { $1.0 != $1.1 }?.offset)
         for sailor in 0...count {
@@ -86,14 +86,14 @@ private struct LargeCrew {
         return cache.hits + cache.misses
     }
 
-    /// How many pages a read looks at.
+    /// Returns the number of pages that a read looks at.
     func pagesRead(_ body: (Context) throws -> Void) throws -> UInt64 {
         let before = looks
         try database.read(body)
         return looks - before
     }
 
-    /// The number of pages read by a read that has done the same several times.
+    /// Returns the number of pages that a read looks at when it is repeated.
     func pagesReadAgain(_ body: (Context) throws -> Void) throws -> UInt64 {
         try database.read { context in
             for _ in 0..<4 { try body(context) }
@@ -103,7 +103,7 @@ private struct LargeCrew {
         }
     }
 
-    /// How many pages a write looks at.
+    /// Returns the number of pages that a write looks at.
     func pagesReadToWrite(_ body: (inout Context) throws -> Void) throws -> UInt64 {
         try database.write { context in
             let before = looks
@@ -112,7 +112,7 @@ private struct LargeCrew {
         }
     }
 
-    /// How many pages a write changes.
+    /// Returns the number of pages that a write changes.
     func pagesWritten(_ body: (inout Context) throws -> Void) throws -> UInt64 {
         var changed: UInt64 = 0
         try database.write { context in
@@ -126,7 +126,7 @@ private struct LargeCrew {
 
 @Suite("A relation with very many members")
 struct ManyMembersTests {
-    /// The number of pages of each operation, whose effect was verified.
+    /// Returns the number of pages of each operation, whose effect is verified too.
     private func pages(_ crew: LargeCrew) throws -> [String: UInt64] {
         let (count, middle) = (crew.count, crew.count / 2)
         let all = Crew.query(1).related(\.$sailors)
@@ -169,7 +169,8 @@ struct ManyMembersTests {
         return pages
     }
 
-    /// The same operations if a sailor is linked and not stored: first one of another crew, then one of this.
+    /// Does the same operations with a sailor that is linked and not stored: first one of another crew, then one of
+    /// this.
     private func withMissing(_ crew: LargeCrew, _ pages: inout [String: UInt64]) throws {
         let (count, middle) = (crew.count, crew.count / 2)
         let all = Crew.query(1).related(\.$sailors)
@@ -198,7 +199,7 @@ struct ManyMembersTests {
         }
     }
 
-    @Test("is counted without reading unstored targets of other links, once a read knows these")
+    @Test("is counted without looking up unstored targets of other links again")
     func missingElsewhere() throws {
         let crew = try LargeCrew(1_000)
         let all = Crew.query(1).related(\.$sailors)
@@ -217,7 +218,7 @@ struct ManyMembersTests {
         let missing = Array(-2_000 ... -2)
         try crew.database.write { try Crew(id: 2, sailors: .ids(missing)).save(to: &$0) }
         #expect(try pages() <= few + 20)
-        // Once they are no longer linked, they are no longer looked for.
+        // Once unstored ids are no longer linked, nothing looks for them.
         try crew.database.write { try Crew.delete(id: 2, from: &$0) }
         try crew.database.read { context in
             let core = try context.session.core
@@ -232,7 +233,7 @@ struct ManyMembersTests {
         let few = try pages(LargeCrew(1_000))
         let many = try pages(LargeCrew(1_000_000))
         for (operation, some) in few {
-            // A thousand times the members are a level more in each of the trees, and two make three.
+            // A thousand times the members are one level more in each tree; two trees, three levels.
             #expect(
                 many[operation] ?? .max <= 2 * some + 2, "\(operation): \(some) pages, then \(many[operation] ?? 0)")
         }

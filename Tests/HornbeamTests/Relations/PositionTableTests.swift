@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positions by row ids, against a dictionary.
+// Positions by row ids, compared with a dictionary.
 
 import HornbeamTestSupport
 import Testing
@@ -28,7 +28,7 @@ struct PositionTableTests {
         }
     }
 
-    @Test("Are the last ones set, in any order of rows", arguments: Order.allCases)
+    @Test("Each row has the number that was set last, in any order of rows", arguments: Order.allCases)
     func model(_ order: Order) {
         var random = SeededGenerator()
         let table = PositionTable()
@@ -38,7 +38,7 @@ struct PositionTableTests {
                 let number = UInt64.random(in: 0...(1 << 40), using: &random)
                 table.set(RowID(rawValue: row), number)
                 model[row] = number
-                // One of the earlier ones, once more.
+                // One of the earlier rows again.
                 if let former = model.keys.first, Bool.random(using: &random) {
                     table.set(RowID(rawValue: former), number + 1)
                     model[former] = number + 1

@@ -134,7 +134,7 @@ struct RelationCodingTests {
             let labels: Labels = try decoded(ids, [.plain, .explicitKeyedContainer])
             #expect(labels.isId && labels.ids == [1, 2])
         }
-        // Types with only an id and relations are no exception.
+        // This holds for types with only an id and relations, too.
         typealias One = ToOneRelation<Chat, Relations.OneWay, Relations.Optional>
         let chat: One = try decoded(#"{"id":"1"}"#, .plain)
         #expect(chat.isId && chat.id == "1")
@@ -164,7 +164,7 @@ struct RelationCodingTests {
             let list: Tags = try decoded(text, .plain)
             #expect(list.entities == nil && list.ids == ["1", "2"], "\(text)")
         }
-        // Other forms name themselves.
+        // Errors in other forms name the form.
         #expect(throws: DecodingError.self) {
             try decoded(#"{"object":{"id":"1"}}"#, .keyedContainer) as Main
         }
@@ -175,7 +175,7 @@ struct RelationCodingTests {
         typealias Main = ToOneRelation<Tag, Relations.OneWay, Relations.Optional>
         typealias Tags = ToManyRelation<Tag, Relations.OneWay, Relations.Required>
         for text in [
-            // Another id; none; an id that is no object; an object that is no list.
+            // Another id; no id; an id that is no object; an object that is no list.
             #"[{"id":1,"text":"x"}]"#, #"[{"text":"x"}]"#, #"[{"id":"1","text":"x"},{"text":"y"}]"#, #"["1"]"#,
             #"{"id":"1"}"#,
         ] {
@@ -191,7 +191,7 @@ struct RelationCodingTests {
         #expect((try decoded(#"[{"id":"1","text":"x","more":1}]"#, .plain) as Tags).entities?.map(\.text) == ["x"])
     }
 
-    @Test("JSON for people is indented and sorted; unencodable values give nil")
+    @Test("readable JSON is indented and sorted; unencodable values give nil")
     func pretty() throws {
         #expect(
             Attachment(id: "a").prettyDescription()?.hasPrefix("{\n  \"id\" : \"a\",\n  \"kind\" : \"file\"") == true)

@@ -19,7 +19,7 @@ private struct Part {
     @Relationship(inverse: \.parts) var show: Show?
     @Relationship() var host: Host?
     @Relationship() var guests: [Host]?
-    /// Its name begins as that of a relation does.
+    /// A property whose name begins like a relation's.
     var showNumber: Int { length }
     var shown: Show? { Show(id: length) }
 }
@@ -118,7 +118,7 @@ struct RelationIdentityTests {
         #expect(plans[0] == plans[2] && plans[1] == plans[2])
     }
 
-    @Test("groups entities, in the order of ids and none first")
+    @Test("groups entities, in the order of ids, with those without a target first")
     func groups() throws {
         func found<Key: Equatable>(_ rows: [(key: Key, values: Int)], _ expected: [(Key, Int)]) -> Bool {
             rows.map(\.key) == expected.map(\.0) && rows.map(\.values) == expected.map(\.1)
@@ -137,7 +137,7 @@ struct RelationIdentityTests {
                 "(Optional(1), nil)", "(Optional(1), Optional(\"a\"))", "(Optional(2), nil)",
                 "(Optional(2), Optional(\"a\"))",
             ])
-        // The other ways to the same keys.
+        // Other spellings of these keys.
         #expect(try Part.query().distinct(\.show?.id, in: context) == [1, 2])
         #expect(try Part.query().aggregate(.countDistinct(\.show?.id), in: context) == 2)
         #expect(try Part.query().max(\.$show.id, in: context) == 2)
@@ -145,7 +145,7 @@ struct RelationIdentityTests {
         #expect(try firsts.ids(in: context) == [6, 4, 5])
         let limited = Part.query().sorted(by: \.id).limit(2).grouped(by: \.show?.id).aggregate(.count)
         #expect(found(try limited.resolve(in: context), [(1, 1), (2, 1)]))
-        // There is no id to name.
+        // There is no id that the error could name.
         let error = #expect(throws: HornbeamError.self) {
             try Part.query().grouped(by: \.show!.id).aggregate(.count).resolve(in: context)
         }
@@ -171,7 +171,7 @@ struct RelationIdentityTests {
         #expect(try await counts.next() == 1)
     }
 
-    @Test("Key paths through a relation are refused on an empty store too, and the error says what to write")
+    @Test("Key paths through a relation are refused on an empty store too, and the error has the right spelling")
     func refused() throws {
         func message(_ query: () throws -> Any) -> String {
             do {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions, sorts and aggregates that would read a relation of an entity decoded without its relations: they are
-// refused, not answered as if nothing were linked. And the right ways to ask.
+// Conditions, sorts and aggregates that would read a relation of an entity decoded without its relations are refused,
+// rather than answered as if nothing were linked. Also the right ways to query.
 
 import Hornbeam
 import Testing
@@ -86,7 +86,7 @@ struct RelationReadsTests {
     @Test("Chains of conditions may be long, and too deep nesting is refused")
     func depth() async throws {
         let context = context
-        // On a task's stack, which is small.
+        // On the small stack of a task.
         let (long, lists, deep) = try await Task.detached {
             var any: Hornbeam.Predicate<Pair> = \.a == 100
             var list = Pair.filter(\.a == 100)
@@ -94,7 +94,7 @@ struct RelationReadsTests {
                 any = any || \.double == number
                 if number <= 4_000 { list = list.or(\.double == number) }
             }
-            // Nested on the other side.
+            // Nested on the right side.
             var all: Hornbeam.Predicate<Pair> = \.a == 2
             for number in 10..<2_000 { all = \.a != number && all }
             guard try Pair.filter(all).count(in: context) == 2 else { throw CancellationError() }

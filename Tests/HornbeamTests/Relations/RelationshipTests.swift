@@ -98,7 +98,7 @@ struct RelationshipTests {
         #expect(try Attachment.query("a").id(\.$message).resolve(in: context)?.$message.id == "2")
     }
 
-    @Test("detaching keeps the entities, deleting takes them away")
+    @Test("detaching keeps the entities, deleting removes them")
     func detachAndDelete() throws {
         var context = try exampleContext()
         let bob = try #require(try User.query("1").resolve(in: context))
@@ -117,7 +117,7 @@ struct RelationshipTests {
         #expect(try context.find("7") as User? != nil)
     }
 
-    @Test("a one-way relation forgets an entity that is deleted")
+    @Test("a one-way relation loses an entity that is deleted")
     func oneWayDeletion() throws {
         var context = Context()
         try Message(id: "1", text: "", viewedBy: [User(id: "1", name: "a"), User(id: "2", name: "b")])

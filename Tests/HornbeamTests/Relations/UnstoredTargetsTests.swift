@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists that lead to entities that aren't stored, compared with arrays: counts, pages, positions and orders count the
-// stored ones, with any number of missing ones.
+// Lists that lead to unstored entities, compared with arrays: counts, pages, positions and orders include only stored
+// ones, with any number of missing ones.
 
 import HornbeamTestSupport
 import Testing
@@ -31,7 +31,7 @@ struct UnstoredTargetsTests {
         var captains: [Int: String] = [:]
         var stored: Set<String> = []
 
-        /// - Parameter missing: how many players of a hundred are linked only.
+        /// - Parameter missing: the percentage of players that are linked but not stored.
         init(_ random: inout SeededGenerator, missing: Int, in context: inout Context) throws {
             let ids = (0..<100).map { "p\($0)" }
             stored = Set(ids.shuffled(using: &random).dropFirst(missing))
@@ -60,7 +60,7 @@ struct UnstoredTargetsTests {
         }
     }
 
-    /// Calls `body` with a league in a write, and then in a read, which remembers the missing ones.
+    /// Calls `body` with a league in a write, and then in a read, which remembers the missing players.
     private func inLeague(
         _ random: inout SeededGenerator, missing: Int,
         _ body: (League, Context, inout SeededGenerator) throws -> Void

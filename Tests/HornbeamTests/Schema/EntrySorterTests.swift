@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting in runs gives the result of sorting in memory, and indexes built so are the same, duplicates included.
+// Sorting in runs gives the result of sorting in memory, and indexes built by it are right, duplicates included.
 
 import HornbeamTestSupport
 import HornbeamTree
@@ -46,12 +46,12 @@ struct EntrySorterTests {
         }
         if let twice { try store.save("Item", [.int(5000), .string("t\(twice * 7919 % 1009)")]) }
         try store.reopen([plain])
-        // The index with its trees, empty; then built with a bound that takes many runs.
+        // The empty index with its trees; it is then built with a bound that takes many runs.
         try store.core.transaction.makeEmpty(type)
         return store
     }
 
-    @Test("an index is built from many runs, nils and all", arguments: [IndexDescription.Kind.value, .unique])
+    @Test("an index is built from many runs, including nils", arguments: [IndexDescription.Kind.value, .unique])
     func index(kind: IndexDescription.Kind) throws {
         let store = try store(kind, 900, twice: nil)
         let type = try SchemaCatalogue.load(store.core.transaction).type("Item")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file on a simulated disk as an earlier version of a program left it, and its opening by a later one.
+// A file on a simulated disk that an earlier version of a program has left, and its opening by a later version.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -22,7 +22,7 @@ final class MigratedFile {
         image = disk.killedImage()
     }
 
-    /// A database of the file's bytes on a disk of its own.
+    /// Opens a database on a disk of its own with the file's bytes.
     static func open(
         _ disk: SimulatedDisk, _ models: [any EntityModelProtocol.Type], _ migrations: [Migration],
         _ progress: MigrationProgress.Handler? = nil
@@ -32,7 +32,7 @@ final class MigratedFile {
         return try Database(opening) { () throws(StorageError) in try TreeStore.open(file: disk) }
     }
 
-    /// Opens the file, checks all of it, and returns the result of `body`. If opening throws, the file must be
+    /// Opens the file, checks it completely, and returns the result of `body`. If opening throws, the file must be
     /// unchanged.
     @discardableResult
     func open<Result>(
@@ -57,7 +57,7 @@ final class MigratedFile {
         return result
     }
 
-    /// All entries of all trees in a file's bytes. (Its free space may have been written to.)
+    /// Returns all entries of all trees in a file's bytes. (Only its free space may have changed.)
     private static func contents(_ image: [UInt8]?) throws -> [String: [[UInt8]]] {
         let read = try TreeStore.open(file: try SimulatedDisk(image: image)).beginRead()
         defer { read.abort() }
@@ -83,8 +83,8 @@ final class MigratedFile {
         return schema.typeNames.compactMap { schema.types[$0]?.description }
     }
 
-    /// Opens the file with a crash at each of its calls in turn. After power loss and a kill `isMigrated` must
-    /// recognise the old or the new file; after an acknowledged opening it must be the new one.
+    /// Opens the file with a crash at each of its calls in turn. After power loss and after a kill, `isMigrated` must
+    /// recognise the old or the new file; after an acknowledged opening, the new one.
     func crashEverywhere(
         _ migrate: (SimulatedDisk) -> Bool, _ isMigrated: (_ image: [UInt8]?, _ place: Comment) throws -> Bool
     ) throws {
@@ -97,7 +97,7 @@ final class MigratedFile {
         #expect(outcomes == [true, false] && calls > 3)
     }
 
-    /// Opens the file with each call failing with `code`, the process going on.
+    /// Opens the file with each call failing with `code`; the process continues.
     func failEverywhere(
         _ code: Int32, _ migrate: (SimulatedDisk) -> Bool,
         _ isMigrated: (_ image: [UInt8]?, _ place: Comment) throws -> Bool

@@ -55,7 +55,7 @@ struct MigrationCrashTests {
         }
     }
 
-    /// Whether an image holds the migrated entities, all of them; false: all of them as they were.
+    /// Returns whether all entities in an image are migrated; false if all of them are as they were.
     private func isMigrated(_ image: [UInt8]?, _ place: Comment) throws -> Bool {
         let store = try TreeStore.open(file: try SimulatedDisk(image: image))
         #expect(try store.check { Issue.record("\($0), \(place)") }, place)
@@ -81,7 +81,7 @@ struct MigrationCrashTests {
         return isMigrated
     }
 
-    /// Opens with a plan of faults; the calls that the disk saw.
+    /// Opens the file with a plan of faults. Returns whether opening succeeded.
     private func migrate(_ disk: SimulatedDisk) -> Bool {
         guard let database = try? MigratedFile.open(disk, [Ledger.self], steps) else { return false }
         try? database.close()

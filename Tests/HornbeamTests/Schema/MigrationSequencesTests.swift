@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random sequences of schema changes and writes, compared with a model of the store as a table of values: after a
-// sequence of openings the store must agree with the model, and be whole.
+// sequence of openings the store must agree with the model and be sound.
 
 import HornbeamTestSupport
 import Testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declared migrations of properties and types: their effects on a file of an earlier version, that they do nothing the
-// second time, and refusals that leave the file as it was.
+// Declared migrations of properties and types: their effects on a file of an earlier version, that they do nothing
+// the second time, and the refusals, which leave the file unchanged.
 
 import Dispatch
 import HornbeamPages
@@ -25,7 +25,7 @@ private struct Citizen {
     var level = Level.low
 }
 
-/// Older versions of Citizen.
+/// Earlier versions of Citizen.
 private func human(_ name: String = "Human") -> EntityDescription {
     EntityDescription(
         name: name,
@@ -164,7 +164,7 @@ struct MigrationTests {
         #expect(try file.types() == [human("Citizen")])
     }
 
-    @Test("a nil that a conversion to a type without nil meets is an error with the row; to an optional one it stays")
+    @Test("a nil converted to a type without nil is an error that names the row; in an optional type it stays")
     func nils() throws {
         let type = EntityDescription(
             name: "Sized",
@@ -189,7 +189,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("contradictions are refused with a remedy")
+    @Test("contradictory steps are refused with a remedy")
     func contradictions() throws {
         func text(_ type: String, _ steps: [Migration]) throws -> String {
             let file = try file(type)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The errors of opening for a file that doesn't fit its models, and for impossible options.
+// The errors of opening: for a file that doesn't fit its models, and for impossible options.
 
 import Foundation
 import Hornbeam
@@ -31,7 +31,7 @@ private enum After {
         let id: Int
     }
 
-    /// Its id is of another type than before.
+    /// An entity whose id had another type before.
     @EntityModel
     struct Table {
         let id: String
@@ -111,14 +111,14 @@ struct OpeningWordsTests {
             expect(.schemaMismatch, ["no Worker", long, ".rename(\"\(long)\""]) {
                 _ = try Database(at: path, models: After.Employee.self, migrations: [short])
             }
-            // After a right migration, with the wrong one still declared: there is nothing to lose any more.
+            // After the right migration, with the wrong one still declared: there is nothing to lose any more.
             try Database(
                 at: path, models: After.Employee.self,
                 migrations: [.rename(long, to: After.Employee.self), short]
             ).close()
             try Database(at: path, models: After.Employee.self, migrations: [short]).close()
         }
-        // A nested type that has its model is an entity of its own.
+        // A nested type with a model is an entity of its own.
         try withFile { path in
             try Database(at: path, models: Before.Worker.self).close()
             try Database(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A migration of relations that is cut at any file operation, or has a full or failing disk: the file has all links as
-// they were or all of them migrated, on both sides.
+// A migration of relations that is cut at any file operation, or has a full or failing disk: all links in the file
+// are as they were, or all are migrated, on both sides.
 
 import Glibc
 import HornbeamPages
@@ -60,7 +60,7 @@ struct RelationMigrationCrashTests {
     private static let teams = 40
     private static let teamSize = 6
 
-    /// Links by the entity's number.
+    /// Links by the number of the entity.
     private typealias Links = [Int: [Int]]
 
     private static let members = links(teams) { team in (0..<teamSize).map { team * teamSize + $0 } }
@@ -112,7 +112,7 @@ struct RelationMigrationCrashTests {
         return links
     }
 
-    /// Whether an image holds the migrated links, all of them; false: all of them as they were.
+    /// Returns whether all links in an image are migrated; false if all of them are as they were.
     private func isMigrated(_ image: [UInt8]?, _ place: Comment) throws -> Bool {
         let store = try TreeStore.open(file: try SimulatedDisk(image: image))
         #expect(try store.check { Issue.record("\($0), \(place)") }, place)
@@ -136,7 +136,7 @@ struct RelationMigrationCrashTests {
         } else {
             #expect(try links(core, "Team", "former") == Self.leads, place)
         }
-        // The temporary trees for a migration's links are removed with it.
+        // The migration's temporary trees for links are removed with it.
         let loose = try read.treeNames().filter { name in ["f:", "b:"].contains { name.hasPrefix($0) } }
         #expect(loose == [], place)
         return isMigrated

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Relations whose form changes: one or many, one way or mutual, another name. Unambiguous links are kept, ambiguous
-// ones are refused.
+// Relations whose form changes: to-one or to-many, one-way or mutual, another name. Unambiguous links are kept,
+// ambiguous ones are refused.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -26,7 +26,7 @@ private let many = relation("parts", "Part", toMany: true)
 private let one = relation("parts", "Part", toMany: false)
 private let ownedMany = relation("parts", "Part", toMany: true, inverse: "owner")
 
-/// A store of wholes 1, 2, 3 and parts a, b, c, d with these links.
+/// Returns a store of wholes 1, 2, 3 and parts a, b, c, d with these links.
 private func store(_ types: [EntityDescription], _ links: [(Int, [String])]) throws -> CoreStore {
     let store = try CoreStore(types)
     for number in 1...3 { try store.save("Whole", [.int(Int64(number))]) }
@@ -39,7 +39,7 @@ private func store(_ types: [EntityDescription], _ links: [(Int, [String])]) thr
 }
 
 extension CoreStore {
-    /// The ids that an entity is linked to.
+    /// Returns the ids that an entity is linked to.
     fileprivate func links(_ type: String, _ id: Value, _ name: String) throws -> [Value] {
         let side = try self[type].type.relation(name)
         let row = try require(self[type].rowID(of: id))
@@ -96,7 +96,7 @@ struct RelationMigrationTests {
                 relations: [relation("friends", "Person", toMany: toMany, inverse: "friends")])
         }
         var random = SeededGenerator()
-        // The first migration gives 2 and 3 the same first friend; in the second 3 and 4 are left once 1 has 5.
+        // The first migration gives 2 and 3 the same first friend. In the second, 3 and 4 are left once 1 has 5.
         var shapes: [[(Int, Int)]] = [[(1, 3), (2, 3)], [(1, 5), (2, 5), (3, 5), (3, 4), (6, 6)]]
         for _ in 0..<40 {
             shapes.append((0..<random.below(12)).map { _ in (1 + random.below(6), 1 + random.below(6)) })
@@ -230,7 +230,7 @@ struct RelationMigrationTests {
         #expect(try store.problems() == [])
     }
 
-    @Test("a to-one inverse is refused if two entities lead there, with the ids of all three; a to-many one is fine")
+    @Test("a to-one inverse is refused if two entities lead there, with the ids of all three; a to-many one is allowed")
     func ambiguous() throws {
         let store = try store([whole([many]), part()], [(1, ["a"]), (2, ["a"])])
         let text = refusal {
@@ -300,7 +300,7 @@ struct RelationMigrationTests {
         #expect(try store["Whole"].type.relations.map(\.name) == ["pieces"])
     }
 
-    @Test("another target is refused while there are links, and fine without")
+    @Test("another target is refused while there are links, and allowed without")
     func retargeted() throws {
         let store = try store([whole([many]), part()], [(1, ["a"])])
         let other = EntityDescription(name: "Other", columns: [column("id", .int64)])
@@ -340,7 +340,7 @@ struct RelationMigrationTests {
             #expect(try store.links("Whole", .int(1), name) == [.string("b"), .string("a")])
             #expect(try store.links(type, .string("a"), "wholes") == [.int(2), .int(1), .int(3)])
         }
-        // The names of the two sides change their order.
+        // The names of the two sides sort in the other order.
         let pieces = relation("pieces", "Atom", toMany: true, inverse: "wholes")
         var atom = part([relation("wholes", "Whole", toMany: true, inverse: "pieces")])
         atom.name = "Atom"

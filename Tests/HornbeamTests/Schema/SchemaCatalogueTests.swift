@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening with other models than the store was made with: the parts brought up to date, kept, and refused.
+// Opening with other models than those of the store: the parts that are updated, kept, and refused.
 
 import Foundation
 import HornbeamTree
@@ -136,7 +136,7 @@ struct SchemaCatalogueTests {
         #expect(try store.problems() == [])
     }
 
-    @Test("an optional property can become one that is always there if no row has nil; the other way round is fine")
+    @Test("an optional property can become a required one if no row has nil; the opposite is always allowed")
     func optionality() throws {
         let store = try filled()
         let loose = item([column("a", .optional(.int64)), column("b", .string)], [index("byA", ["a"])])

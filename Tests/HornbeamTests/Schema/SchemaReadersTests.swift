@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schema changes beside readers: readers of the same process continue in their first state, and those of another
-// process get an error that asks them to open anew.
+// Schema changes beside readers: readers in this process continue in their state, and readers in another process get
+// an error that asks them to open the file again.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -22,7 +22,7 @@ struct SchemaReadersTests {
         EntityDescription(name: "Note", columns: [column("id", .int64), column("text", .string)], indexes: indexes)
     }
 
-    @Test("while an index is built, reads go on and see the state before")
+    @Test("while an index is built, reads continue and see the state before")
     func readersGoOn() throws {
         let store = try CoreStore([note([])])
         for number in 0..<5000 { try store.save("Note", [.int(Int64(number)), .string("text \(number)")]) }
@@ -54,7 +54,7 @@ struct SchemaReadersTests {
         let disk = try SimulatedDisk()
         let shared = SimulatedProcess.Shared()
         let models = try ModelSet([Note.self])
-        // As the models have it: the hidden column, and the type of deleted ones.
+        // As the models describe it: with the hidden column and the type of deleted entities.
         let described = models.descriptions
         func writing(_ types: [EntityDescription], _ steps: [MigrationStep]) throws {
             let file = try SimulatedProcess(on: disk, shared, options: StoreOptions())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The effects of migrations on deleted entities and on the times of the last saves: renamed and converted properties
-// are so there too, and forgotten ones are removed there too.
+// The effects of migrations on deleted entities and on the times of the last saves: properties are renamed, converted
+// and forgotten there too.
 
 import Foundation
 import HornbeamTestSupport
@@ -134,7 +134,7 @@ struct TombstoneMigrationTests {
         }
     }
 
-    @Test("a deleted value that can't be converted is left out, and is no reason to refuse the opening")
+    @Test("a deleted value that can't be converted is left out, and the file opens")
     func unconvertible() throws {
         try file(ageOfDeleted: "seven").open([Agent.self], steps) { database throws in
             let bob = try #require(try database.read { try Deleted<Agent>.query("bob").resolve(in: $0) }).entity

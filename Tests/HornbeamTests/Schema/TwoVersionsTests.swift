@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two versions of a program that open one file in turn: each finds the other's data, some of it is rebuilt, and some is
-// refused. (Properties that the earlier one lacks: LaterModelTests.)
+// Two versions of a program that open one file in turn: each finds the other's data, some of it is rebuilt, and some
+// is refused. (LaterModelTests is about properties that the earlier version lacks.)
 
 import Testing
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several full-text indexes over the same properties: the choice of one, for every kind of query, with its help and
-// without.
+// Several full-text indexes over the same properties: the choice of one, for every kind of query, and the results
+// with and without its help.
 
 import HornbeamTestSupport
 import Testing
@@ -10,7 +10,7 @@ import Testing
 
 @EntityModel
 private struct Story {
-    // The first one can't rank phrases; its words are another's.
+    // The first index can't rank phrases, and its words differ from the others'.
     @FullTextIndex<Self>(\.text, analyzer: .trigrams, positions: false) private var pieces
     @FullTextIndex<Self>(\.text, analyzer: .unicode(stemming: .english)) private var stems
     @FullTextIndex<Self>(\.text, analyzer: .unicode) private var typing
@@ -36,7 +36,7 @@ struct ChosenIndexTests {
         return context
     }
 
-    /// Ranked, filtered, counted, excluded, by another path and without any: all alike.
+    /// Returns the ids by a ranked search, a filter, a count, an exclusion, another path and a scan: all must agree.
     private func ids(_ test: Test, _ context: Context, isRanked: Bool = true) throws -> [Int] {
         let found = try Story.filter(test).ids(in: context).sorted()
         #expect(try Story.filter(test).count(in: context) == found.count)
@@ -63,7 +63,7 @@ struct ChosenIndexTests {
         #expect(try ids(.string(\.text, matches: .prefix("happin"), using: "stems"), context) == [])
         #expect(try ids(.string(\.text, matches: .phrase("copy on write"), using: "stems"), context) == [0, 2])
         #expect(try ids(.string(\.text, matches: .phrase("copy on write"), using: "typing"), context) == [2])
-        // The first declared, if none is named.
+        // Without a name, the first declared index is used.
         #expect(try ids(.string(\.text, matches: "ppi"), context) == [0])
         #expect(try ids(.string(\.text, matches: "ppi", using: "pieces"), context) == [0])
         let story = try #require(try context.find(0) as Story?)
@@ -84,7 +84,7 @@ struct ChosenIndexTests {
         let phrase = Test.string(\.text, matches: .phrase("write happens"))
         #expect(try ids(phrase, context, isRanked: false) == [2])
         #expect(throws: HornbeamError.self) { try Story.filter(phrase).ranked(in: context) }
-        // For an index of the same words it is.
+        // An index with the same words ranks it.
         #expect(try ids(.string(\.title, matches: .phrase("happy runners")), context) == [1])
         let both = try Search(parsing: "\"happy runners\" AND wi-fi")
         #expect(try ids(.string(\.title, matches: both), context) == [1])

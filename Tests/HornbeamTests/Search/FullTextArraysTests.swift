@@ -56,7 +56,7 @@ struct FullTextArraysTests {
             #expect(
                 try Recipe.filter(.string(\.title, \.steps, \.hints, matches: "bake")).sorted(by: \.id).ids(in: context)
                     == [0, 4])
-            // The shorter text counts more, as in a single string.
+            // The shorter text scores more, as for single strings.
             #expect(try Recipe.filter(.string(\.steps, matches: "flour")).ids(in: context).first == 2)
         }
     }
@@ -77,7 +77,7 @@ struct FullTextArraysTests {
         }
     }
 
-    @Test("highlights name their element, snippets too, and the index suggests")
+    @Test("highlights and snippets name their element, and the index suggests words")
     func shown() throws {
         try database().read { (context) throws in
             let recipe = try #require(try context.find(0) as Recipe?)
@@ -106,7 +106,7 @@ struct FullTextArraysTests {
         }
     }
 
-    @Test("inserted, removed and moved elements are followed")
+    @Test("the index follows inserted, removed and moved elements")
     func changes() throws {
         let database = try database()
         try database.write { (context) throws in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches of a database whose reads are reused: each sees the texts of its own read, despite commits since the read
-// before, or during it.
+// Searches of a database whose reads are reused: each search sees the texts of its own read, despite commits since
+// the previous read or during its own.
 
 import Dispatch
 import HornbeamTestSupport
@@ -24,7 +24,7 @@ private struct Note {
 
 @Suite("Searchers kept with reads")
 struct KeptSearchersTests {
-    /// Expects a read's searches to agree with its texts.
+    /// Checks that a read's searches agree with its texts.
     private func expectAgreement(_ context: Context, _ random: inout SeededGenerator) throws {
         let word = "w\(random.below(8))"
         let room = random.below(4)
@@ -111,13 +111,13 @@ struct KeptSearchersTests {
         #expect(try reads(8, &selections) == 1)
         #expect(try reads(63, &selections) == 0)
         #expect(try reads(63, &selections, isKept: false) == 1)
-        // For the index of rooms another text makes no difference, but another room does.
+        // For the index of rooms, another text makes no difference, but another room does.
         try database.write { try Note(id: 7, text: "w9", room: 3).save(to: &$0) }
         #expect(try reads(63, &selections) == 0)
         try database.write { try Note(id: 7, text: "w9", room: 2).save(to: &$0) }
         #expect(try reads(63, &selections) == 1)
         #expect(try reads(63, &selections) == 0)
-        // Ranges whose rows were only tested evict none that were read.
+        // Ranges whose rows were only tested evict none of the ranges that were read.
         for room in 63..<200 {
             try database.read { context in
                 let (match, known) = try ranges(room, context)
@@ -127,7 +127,7 @@ struct KeptSearchersTests {
             }
         }
         #expect(try reads(63, &selections) == 0)
-        // The same number is kept as before.
+        // As many as before are kept.
         #expect(try (0..<200).map { try reads($0 % 64, &selections) }.reduce(0, +) == 63)
         #expect(try (0..<64).map { try reads($0, &selections) }.reduce(0, +) == 0)
     }
@@ -138,7 +138,7 @@ struct KeptSearchersTests {
         try database.write { context in
             for id in 0..<2_000 { try Note(id: id, text: "r\(id % 400)", room: id % 4).save(to: &context) }
         }
-        /// The plan of a search for one of five notes, among 500.
+        /// Returns the plan of a search for one of five notes, among 500.
         func plan(_ room: Int) throws -> String {
             try database.read { context in
                 let list = Note.filter(.string(\.text, matches: "r\(room)")).filter(\.room == room).limit(10)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An index has its language in the file, and none unless one is given; words follow Unicode, in every script.
+// An index's language is stored in the file, and without one there is none; words follow Unicode, in every script.
 
 import HornbeamTestSupport
 import Testing

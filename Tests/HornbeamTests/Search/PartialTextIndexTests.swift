@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Full-text indexes of some entities: their content after any changes, the searches they answer, and their form in the
-// file.
+// Full-text indexes of some entities: their content after any changes, the searches they answer, and how they are
+// stored.
 
 import FoundationEssentials
 import HornbeamTestSupport
@@ -43,7 +43,7 @@ private struct Article {
     var isSearched: Bool { stage == .published && year > 2000 }
 }
 
-/// Has exactly the entities of `Article.search`.
+/// A type that has exactly the entities of `Article.search`.
 @EntityModel
 private struct Published {
     @FullTextIndex<Self>(\.title, \.text) private var search
@@ -53,7 +53,7 @@ private struct Published {
     var text = ""
 }
 
-/// Indexes over the same property, and one over more properties with all entities.
+/// A type with several indexes over one property, and one index over more properties with all entities.
 @EntityModel
 private struct Paper {
     @FullTextIndex<Self>(\.title, where: \.isOpen) private var open
@@ -141,7 +141,7 @@ struct PartialTextIndexTests {
                             continue
                         }
                         var article = Article.random(id, &random)
-                        // Often the text stays, and the condition turns.
+                        // Often the text stays and the condition changes.
                         if let old = articles[id], random.oneIn(2) {
                             (article.title, article.text, article.note) = (old.title, old.text, old.note)
                         }
@@ -185,7 +185,7 @@ struct PartialTextIndexTests {
         }
     }
 
-    @Test("They answer searches within their condition; other searches do without, or have no scores")
+    @Test("They answer searches within their condition; other searches do without the index, or have no scores")
     func use() throws {
         var context = Context()
         var random = SeededGenerator(seed: 7)
@@ -195,7 +195,7 @@ struct PartialTextIndexTests {
         #expect(try plan(stronger, context).contains("search of index search for"))
         let all = try stronger.ids(in: context)
         #expect(try stronger.limit(5).ids(in: context) == Array(all.prefix(5)))
-        // Not implied: no index, and no scores.
+        // The condition isn't implied: no index, and no scores.
         for weaker in [Article.filter(match), Article.filter(match).filter(\.stage == .published)] {
             #expect(try !plan(weaker.sorted(by: \.id), context).contains("search of index"))
             let found = try weaker.sorted(by: \.id).resolve(in: context)
@@ -207,7 +207,7 @@ struct PartialTextIndexTests {
             #expect(message { try weaker.sorted(by: .by(\.year), .score).ids(in: context) } == said)
             #expect(message { try weaker.sorted(by: .score).ids(in: context) } == said)
         }
-        // Next to alternatives, and in each of them.
+        // Beside alternatives, and in each of them.
         let either = Article.filter(\.id == 3 || match).filter(Self.isSearched)
         let apart = Article.filter(\.id == 3 || match && Self.isSearched)
         for query in [either, apart] {
@@ -217,7 +217,7 @@ struct PartialTextIndexTests {
         }
         let neither = Article.filter((\.id == 3 || match) && \.year > 2000)
         #expect(try !plan(neither.sorted(by: \.id), context).contains("search of index"))
-        // An index of all entities comes first; the other one by its name.
+        // The index of all entities is preferred; the other one is used if it is named.
         let leaf = Article.filter(.string(\.text, matches: "leaf"))
         #expect(try plan(leaf, context).contains("search of index all for"))
         #expect(try plan(leaf.filter(\.isOpen == false), context).contains("search of index all for"))
@@ -246,7 +246,7 @@ struct PartialTextIndexTests {
         #expect(try closed.after(first).limit(3).ids(in: context) == [15, 17, 19])
         #expect(try Paper.filter(leaf).filter(\.isOpen).ranked(in: context).count == 40)
         #expect(message { try Paper.filter(leaf).ranked(in: context) }.contains("“open” of Paper"))
-        // Some of the properties, by an index with more of them and all entities.
+        // Some of the properties, by an index over more properties with all entities.
         let whole = Paper.filter(leaf).sorted(by: \.id).requiringIndex()
         #expect(try whole.explain(in: context).description.contains("search of index whole for"))
         #expect(try whole.ids(in: context) == Array(1...80))
@@ -255,7 +255,7 @@ struct PartialTextIndexTests {
         #expect(try SearchIndex<Paper>(\.text, \.title).statistics(in: context).entities == 80)
     }
 
-    @Test("A condition is recognised in other words: another sign, a negation that is carried inwards")
+    @Test("A condition is recognised in other forms: another operator, a negation moved inwards")
     func otherWords() throws {
         var context = Context()
         for id in 1...70 { try Memo(id: id, text: "leaf", kind: id % 5).save(to: &context) }
@@ -272,7 +272,7 @@ struct PartialTextIndexTests {
         }
     }
 
-    @Test("In statements too")
+    @Test("The indexes answer statements too")
     func statements() throws {
         var context = Context()
         for id in 1...9 {
@@ -385,7 +385,7 @@ struct PartialTextIndexSchemaTests {
 
     @Test("Properties of a condition that a migration converts or forgets have the index built anew")
     func converted() throws {
-        // Like the declared ones, over rows stored before.
+        // As the models would declare it, over rows stored before.
         func index(_ name: String, _ condition: StoredCondition?) -> IndexDescription {
             var index = IndexDescription(name: name, kind: .text, components: [.init(column: "text")])
             index.nameNoAnalyzer()
@@ -467,7 +467,7 @@ struct PartialTextIndexSchemaTests {
     func check() throws {
         let store = try filled(try Self.larger(than: 6))
         try store.core.commit()
-        // Reads the trees under another condition than that which they were written by.
+        // Reads the trees under another condition than the one they were written by.
         for (size, isWhole) in [(6, true), (7, false), (5, false)] as [(Int64, Bool)] {
             let write = try store.store.beginWrite()
             let stored = try require(SchemaCatalogue.load(write).types["Note"])

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists in the order of scores: which have it, the errors of the others, and pages that continue after a hit.
+// Lists in the order of scores: the lists that have it, the errors of the others, and pages that continue after a
+// hit.
 
 import Hornbeam
 import HornbeamTestSupport
@@ -30,7 +31,7 @@ struct RankedOrdersTests {
     private func context() throws -> Context {
         var context = Context()
         for id in 1...60 {
-            // Three scores, many ties.
+            // Three different scores, with many ties.
             let text = String(repeating: "copy ", count: 1 + id % 3) + String(repeating: "page ", count: 3 - id % 3)
             let title = "t\(id * 7 % 5)"
             try Note(id: id, text: text, title: title, language: id % 2 == 0 ? "en" : "fr").save(to: &context)
@@ -95,7 +96,8 @@ struct RankedOrdersTests {
         ]
     }
 
-    /// All hits by pages of `size`, each after the last hit of the one before, which `change` may modify.
+    /// Returns all hits by pages of `size`. Each page begins after the last hit of the one before, which `change` may
+    /// modify.
     private func pages<Entity: EntityModelProtocol>(
         _ list: QueryList<Entity>, of size: Int, _ context: inout Context,
         _ change: (Ranked<Entity>, inout Context) throws -> Void
@@ -114,7 +116,7 @@ struct RankedOrdersTests {
     @Test("Pages continue after a hit, among equal scores too, even if it has changed", arguments: [1, 4, 7])
     func pagesAfterHits(size: Int) throws {
         let started = try context()
-        // Each with a title that comes first in it.
+        // In each order a title comes first.
         let orders = [
             (Note.filter(match), "x"), (Note.filter(match).filter(\.language == "fr"), "x"),
             (Note.filter(match).sorted(by: .score, .by(\.title)), "aaa"),
@@ -125,7 +127,7 @@ struct RankedOrdersTests {
             var same = try context()
             #expect(try pages(list, of: size, &same) { _, _ in } == all)
             var emptied = try context()
-            // Words elsewhere keep the statistics behind the scores.
+            // The same number of other words keeps the statistics behind the scores.
             let gone = try pages(list, of: size, &emptied) { hit, context in
                 if hit.id > 1000 { return }
                 let text = try #require(try hit.entity).text

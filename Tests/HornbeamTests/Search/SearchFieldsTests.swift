@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names allowed before a colon in a search: those of its properties. A person's query never fails; a program's
-// query fails with the names that there are, in every use of the query.
+// query fails with a list of the allowed names, in every use of the query.
 
 import Hornbeam
 import HornbeamTestSupport
@@ -36,7 +36,7 @@ struct SearchFieldsTests {
         try Book.filter(.string(\.title, \.text, matches: query)).ids(in: context).sorted()
     }
 
-    @Test("A name in a written search that is no searched property is words")
+    @Test("In a person's search, a name that is no searched property counts as words")
     func lenient() throws {
         let context = try context()
         for (text, plain) in [
@@ -64,7 +64,7 @@ struct SearchFieldsTests {
         #expect(try languages.ids(in: context).sorted() == ["5", "6"], "and this one is over languages")
     }
 
-    @Test("That holds at any depth of a search")
+    @Test("Names are checked at any depth of a search")
     func composed() throws {
         let context = try context()
         let (written, words) = (Search(lenient: "language:en"), Search(lenient: "language en"))

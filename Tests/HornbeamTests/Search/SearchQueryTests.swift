@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches as values: built, written, read; the same answers with an index and without one.
+// Searches as values: built, printed, parsed; with the same answers with an index and without one.
 
 import Hornbeam
 import HornbeamTestSupport
@@ -105,7 +105,7 @@ struct SearchQueryTests {
         #expect(try ids(.any()) == [] && ids(.all()) == [] && ids("") == [] && ids(.phrase("?")) == [])
     }
 
-    @Test("A word as its writer sees it means the same to the index and to the text")
+    @Test("A word is the same to its writer, the index and the text")
     func writtenWords() throws {
         var context = Context()
         for (id, text) in ["東京都", "京都の東京", "北京", "東京と京都"].enumerated() {
@@ -124,7 +124,7 @@ struct SearchQueryTests {
         #expect(looked == [0, 2])
     }
 
-    @Test("A text is read as the same query, which is written as a text again")
+    @Test("A printed query is parsed as an equal one")
     func parsing() throws {
         let context = try context()
         let query = try Search(parsing: "title:write +pages -ahead \"copy on\"~1^2")
@@ -152,7 +152,7 @@ struct SearchQueryTests {
         #expect(throws: SearchSyntaxError.self) { try Search(parsing: "length:5 nofield:x") }
     }
 
-    @Test("Senseless queries are invalid when they run")
+    @Test("Meaningless queries are refused when they run")
     func nonsense() throws {
         let context = try context()
         var deep = Search.words("a")

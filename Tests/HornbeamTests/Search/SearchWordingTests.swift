@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of a search over other properties than an index, or in another order: the analyzer of an index decides,
-// with the index's help and without it, for results and for highlights alike.
+// The words of a search over other properties than an index has, or in another order: an index's analyzer defines
+// them, with the index's help or without it, for results and highlights alike.
 
 import HornbeamTestSupport
 import Testing
@@ -22,7 +22,7 @@ private struct Place {
     var other = ""
 }
 
-/// The first index alone, with positions and without, and none.
+/// A type with the first index alone, with positions and without, and properties without an index.
 @EntityModel
 private struct Indexed {
     @FullTextIndex<Self>(\.name, \.notes, \.tags, analyzer: .unicode) private var search
@@ -52,7 +52,7 @@ private struct Pieces {
 
 @Suite("Words of searches over some of an index's properties")
 struct SearchWordingTests {
-    @Test("The index over just these properties defines words, else the first that has them, else one of them")
+    @Test("Words are defined by the index over exactly the searched properties, else by the first one that has them")
     func choice() throws {
         let indexes = [[1, 2, 3], [4, 2], [2, 1], [5]]
         #expect(TextWording.place(of: [2, 1], in: indexes) == 2 && TextWording.place(of: [1, 2], in: indexes) == 2)
@@ -77,7 +77,7 @@ struct SearchWordingTests {
         #expect(try hotel.highlights(\.name, of: place).map { String(place.name[$0]) } == ["hotels"])
         #expect(try hotel.highlights(\.tags, of: place).map(\.element) == [1])
         #expect(try hotel.snippet(\.tags, \.name, of: place)?.marked("[", "]") == "[hotels]")
-        // Words of the index over exactly these, without stemming.
+        // Words of the index over exactly these properties, without stemming.
         #expect(try found(.string(\.name, \.notes, matches: "zurich")))
         #expect(try found(.string(\.name, \.notes, matches: "hotel")), "Hôtel, without its accent")
         let names = Place.filter(.string(\.name, \.notes, matches: .words("hotel").in(\.name)))
@@ -87,7 +87,7 @@ struct SearchWordingTests {
         #expect(try SearchQuery<Place>("zurich").highlights(\.region, of: place).isEmpty)
         // Words of a property without an index.
         #expect(try !found(.string(\.other, matches: "zurich")) && found(.string(\.other, matches: "zürich")))
-        // Next to a property without an index.
+        // Beside a property without an index.
         #expect(try found(.string(\.other, \.name, matches: "zurich")))
         #expect(try SearchQuery<Place>("zurich").snippet(\.other, \.name, of: place)?.highlights.count == 1)
     }
@@ -111,7 +111,7 @@ struct SearchWordingTests {
         "name:see -tags:see", "+wi-fi", "\"wi fi\" -wi-fi", "wi-fi NEAR/3 bern", "wi-fi bern", "+東京都 -wi-fi",
     ]
 
-    @Test("Some properties, and all in another order, give the same with the index and without", .seeded)
+    @Test("Some properties, and all in another order, give the same results with the index and without", .seeded)
     func differential() throws {
         var context = Context()
         try fill(&context) { Indexed(id: $0, name: $1, notes: $2, tags: $3) }
@@ -123,7 +123,7 @@ struct SearchWordingTests {
         #expect(try compare(context, \Pieces.tags, \Pieces.name) > 5)
     }
 
-    /// The number of searches that used the index. Missing results are found by testing row by row.
+    /// Compares results with those of testing row by row. Returns the number of searches that used the index.
     private func compare<Entity: EntityModelProtocol>(
         _ context: Context, _ first: any KeyPath<Entity, [String]> & Sendable,
         _ second: any KeyPath<Entity, String> & Sendable
@@ -158,7 +158,7 @@ struct SearchWordingTests {
         #expect(try first.requiringIndex().count(in: context) > 0)
     }
 
-    @Test("the same holds without positions, where words of several tokens need not be adjacent")
+    @Test("Without positions the results agree too; words of several tokens need not be adjacent")
     func reorderedWithoutPositions() throws {
         var context = Context()
         try fill(&context) { Slim(id: $0, name: $1, notes: $2, tags: $3) }

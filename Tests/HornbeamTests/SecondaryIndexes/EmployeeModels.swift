@@ -29,7 +29,7 @@ struct Track: Equatable {
 let department = IndexColumn<String>("department")
 let salary = IndexColumn<Double>("salary")
 
-/// As in the document: employees that have left take no room.
+/// As in the document: employees who have left take no space.
 func payroll(
     _ version: String = "1", _ counter: CallCounter? = nil, orders: [[any SecondaryColumn]] = []
 ) -> SecondaryIndex<Employee> {
@@ -42,7 +42,7 @@ func payroll(
     }
 }
 
-/// Employees 1 to 6, of whom the last has left.
+/// Returns a database with employees 1 to 6, the last of whom has left.
 func staffed(_ indexes: any RegisteredIndex...) throws -> Database {
     let database = try Database.inMemory(models: Employee.self, Track.self, indexes: indexes)
     try database.write { (context) throws in

@@ -20,7 +20,7 @@ struct IndexAggregateTests {
             (meter: Meter, row: inout IndexRowWriter) in row[reading] = meter.reading
         }
         let database = try Database.inMemory(models: Meter.self, indexes: [index])
-        // Together 9,007,199,254,740,993, which is no double; a third of it is one.
+        // The sum is 9,007,199,254,740,993, which is no double; a third of it is one.
         try database.write { (context) throws in
             for (id, number) in [9_007_199_254_740_991, 1, 1].enumerated() {
                 try Meter(id: id, reading: number, ratio: 0).save(to: &context)

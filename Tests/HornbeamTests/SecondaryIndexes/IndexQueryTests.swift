@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Secondary indexes: queries as text")
 struct IndexQueryTests {
-    /// The employees for whom a condition is true, and those for whom its opposite is.
+    /// Returns the employees for whom a condition is true, and those for whom its negation is.
     private func found(_ condition: String, _ arguments: any ColumnValue...) throws -> [[Int]] {
         let idx = payroll()
         let database = try staffed(idx)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes of several trees whose record a damaged file has lost while keeping the trees.
+// Indexes of several trees, in a damaged file that has lost the index's record but not the trees.
 
 import HornbeamSecondaryIndexes
 import HornbeamTestSupport
@@ -12,7 +12,7 @@ import Testing
 @Suite("Indexes without their records")
 struct LostRecordTests {
     @Test(
-        "the remains of their trees don't affect the next index of the name, and are reported",
+        "the remaining trees don't affect the next index of that name, and are reported",
         arguments: [false, true], [false, true])
     func trees(isLost: Bool, inBackground: Bool) throws {
         // An unreadable record can't be replaced: the index must be dropped first. A lost index can be dropped, too.
@@ -36,7 +36,7 @@ struct LostRecordTests {
         let schema = try #require(try write.tree("schema"))
         let key = Array("index:idx".utf8)
         if isLost { _ = try write.delete(schema, key) } else { try write.put(schema, key, [1]) }
-        // It counts employee 2 as missed, twice: in its complete form, and in its build.
+        // Employee 2 counts as missed twice: by the complete index and by its build.
         for name in ["c:Employee:idx", "c:Employee:idx\u{1}"] {
             let missed = try #require(try write.tree(name, create: true))
             try write.put(missed, RowID(rawValue: 2).key, MissedRow.bytes(nil))
@@ -72,7 +72,7 @@ struct LostRecordTests {
     }
 }
 
-/// Another index, whose name has the ending of `payroll`.
+/// Another index, whose name ends with the name of `payroll`.
 private func payrollBeside() -> SecondaryIndex<Employee> {
     SecondaryIndex("other:idx", version: "1", columns: [salary]) { (employee: Employee, row: inout IndexRowWriter) in
         row[salary] = employee.salary

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons of columns with numbers that these can't hold.
+// Comparisons of columns with numbers that the columns can't hold.
 
 import Foundation
 import HornbeamTestSupport
@@ -31,7 +31,7 @@ struct NumberPlaceTests {
             "exact": .decimal(Decimal(string: "1e100") ?? 0), "day": .date(-.infinity), "byte": .uint(7),
         ],
         4: ["real": .double(.nan), "float": .double(.nan), "exact": .decimal(.nan), "day": .date(.nan)],
-        // A row with only nulls to compare.
+        // A row whose other columns are all null.
         5: ["whole": .int(0)],
     ]
 
@@ -87,7 +87,7 @@ struct NumberPlaceTests {
         Case("day", .int(9_007_199_254_740_993), [1, 3], [], [2, 4]), Case("day", .double(0x1p53), [3], [1], [2, 4]),
     ]
 
-    @Test("have a position among its values all the same", arguments: cases)
+    @Test("still have a position among its values", arguments: cases)
     func places(_ test: Case) throws {
         let database = try Database.inMemory(models: Employee.self, Track.self, indexes: [Self.index])
         try database.write { (context) throws in
@@ -121,7 +121,7 @@ struct NumberPlaceTests {
             #expect(wanted == [2, 4])
             #expect(try Self.index.query("WHERE exact < 1e300 AND exact > -1e300").ids(in: context) == [1, 2, 3])
         }
-        // A value that isn't a number is no place.
+        // A value that isn't a number has no position.
         let isText = ColumnCondition.compare(column: "real", .less, .string("1"))
         #expect(codeThrown { try database.read { _ = try Self.index.query(isText).ids(in: $0) } } == .invalid)
     }

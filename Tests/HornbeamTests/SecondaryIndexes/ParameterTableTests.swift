@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of text queries of a secondary index: every column type, with every value that is comparable with it,
-// gives the same as a statement over the entities.
+// Parameters of text queries of a secondary index: for every column type and every comparable value, the query agrees
+// with a statement over the entities.
 
 import Foundation
 import HornbeamTestSupport

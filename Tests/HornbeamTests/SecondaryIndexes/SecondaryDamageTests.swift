@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secondary indexes cut short, built in the background, with a missing tree, and with an unchanged version despite
-// other code.
+// Secondary indexes cut short, built in the background, with a missing tree, or with changed code and an unchanged
+// version.
 
 import Foundation
 import HornbeamSecondaryIndexes
@@ -12,7 +12,7 @@ import Testing
 @testable import HornbeamEngine
 @testable import HornbeamMapReduce
 
-@Suite("Secondary indexes cut short, damaged, or of other code")
+@Suite("Secondary indexes that are cut short, damaged, or have changed code")
 struct SecondaryDamageTests {
     private func file() throws -> MigratedFile {
         let file = try MigratedFile([]) { _ in }
@@ -26,7 +26,7 @@ struct SecondaryDamageTests {
 
     @Test("a crash at any call of registering and dropping leaves all trees of the index or none", .seeded)
     func crashes() throws {
-        // Returns how many of two steps were done.
+        // Returns the number of finished steps, of two.
         func live(_ disk: SimulatedDisk) -> Int {
             var done = 0
             do {
@@ -72,7 +72,7 @@ struct SecondaryDamageTests {
         #expect(try database.isWhole())
         let count = try database.read { context in try payroll().query(department == "new").count(in: context) }
         #expect(count == 300)
-        // Another version takes its place.
+        // Another version replaces it.
         try database.register(inBackground: payroll("2", orders: [[department, salary]])).wait()
         #expect(try database.isWhole())
         let read = try database.store.beginRead()
@@ -139,7 +139,7 @@ struct SecondaryDamageTests {
         try database.register(raised(), onDrift: .rebuild)
         #expect(try database.read { context in try raised().query(salary == 1).count(in: context) } == 60)
         #expect(try database.isWhole())
-        // Left alone, it is wrong, as the check reports; and repaired.
+        // If it is ignored, the index is wrong, as the check reports. Then it is repaired.
         try database.register(payroll(), onDrift: .ignore)
         #expect(try !database.check())
         try database.repair(index: "idx")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secondary indexes: their content, their answers, and that no value is lost on the way.
+// Secondary indexes: their content and their answers; no value is lost on the way.
 
 import Foundation
 import HornbeamSecondaryIndexes
@@ -31,7 +31,7 @@ struct SecondaryIndexTests {
     func beside() throws {
         let idx = payroll()
         let database = try staffed(idx)
-        // The column has the number that the index's salaries have.
+        // The column has the number of the index's salaries.
         try database.register(ValueIndex<Employee>("byDepartment", \.department))
         try database.register(ValueIndex<Employee>("byName", \.name))
         try database.read { (context) throws in

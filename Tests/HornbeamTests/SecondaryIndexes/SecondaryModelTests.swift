@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secondary indexes against a list of entities: random changes, rollbacks and reopenings; random conditions, orders and
-// parts, by value and as text, with and without an order of several columns.
+// Secondary indexes compared with a list of entities: random changes, rollbacks and reopenings; random conditions,
+// orders and limits, by value and as text, with and without an order of several columns.
 
 import Foundation
 import HornbeamTestSupport
@@ -30,11 +30,11 @@ private struct Condition {
     let typed: ColumnCondition
     let text: String
     let holds: (Track) -> Bool
-    /// Nil if unknown.
+    /// Returns nil if the result is unknown.
     let holdsInText: (Track) -> Bool?
 }
 
-/// Long ones share more than a key keeps of them.
+/// Titles, of which long ones share more than the part of a key that is kept.
 private let titles =
     ["", "a", "b", "é", "e\u{301}", "a\0", "B"] + ["x", "y", ""].map { String(repeating: "l", count: 1_500) + $0 }
 
@@ -121,7 +121,7 @@ extension Condition {
     }
 }
 
-/// An order of the model: nil first, or last in descending order.
+/// The model's order: nil first, in descending order last.
 private func comparison<Property: Comparable>(_ left: Property?, _ right: Property?, _ descending: Bool) -> Int {
     let order: Int
     if let left, let right {
@@ -142,7 +142,7 @@ struct SecondaryModelTests {
         let idx = tracks(compound: compound)
         try database.register(idx)
         var model: [String: Track] = [:]
-        /// Ids in the order in which they got their rows, which is that of equal rows.
+        /// Ids in the order in which they got their rows; rows that are otherwise equal have this order.
         var rows: [String] = []
         for round in 0..<12 {
             var (changed, order) = (model, rows)
@@ -173,7 +173,7 @@ struct SecondaryModelTests {
                 #expect(try database.isWhole())
                 try database.close()
                 database = try MigratedFile.open(disk, [Track.self], [])
-                // Sometimes the file changes by a program without the index.
+                // Sometimes a program without the index changes the file.
                 if random.oneIn(2) {
                     try database.write { context in try Track(id: "t0", title: "alone").save(to: &context) }
                     if model["t0"] == nil { rows.append("t0") }
@@ -234,18 +234,18 @@ struct SecondaryModelTests {
         #expect(try typed.min(title, in: context) == expected.map(\.title).filter { !$0.isEmpty }.min(), plan)
         #expect(
             try typed.countDistinct(duration, in: context) == Set(expected.compactMap(\.duration)).count, plan)
-        // Groups of all that the condition selects.
+        // Groups of all entities that meet the condition.
         let groups = Dictionary(grouping: indexed.filter(condition.holds), by: \.duration)
         let counts = try idx.query(condition.typed).grouped(by: duration).count(in: context)
         #expect(Dictionary(uniqueKeysWithValues: counts.map { ($0.key, $0.count) }) == groups.mapValues(\.count), plan)
-        // As text.
+        // The query as text.
         let by = orders.map { "\($0.name)\($0.isDescending ? " DESC" : "")" }.joined(separator: ", ")
         let text =
             "WHERE \(condition.text)" + (by.isEmpty ? "" : " ORDER BY \(by)")
             + (limit.map { " LIMIT \($0) OFFSET \(offset)" } ?? "")
         let found = try idx.query(text).ids(in: context)
         #expect(found == sorted(indexed.filter { condition.holdsInText($0) == true }).map(\.id), "\(text)")
-        // Within a known set.
+        // The query within a known set.
         let some = indexed.map(\.id).shuffled(using: &random).prefix(10)
         let known = try idx.query(condition.typed).ids(Array(some)).sum(plays, in: context)
         let wanted = indexed.filter { some.contains($0.id) && condition.holds($0) }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The costs of a secondary index's queries: the number of pages read, and of which trees.
+// The costs of a secondary index's queries: the number of pages read, and their trees.
 
 import Foundation
 import HornbeamPages
@@ -25,23 +25,23 @@ struct SecondaryPagesTests {
         return database
     }
 
-    /// The pages that a read needs in addition: the catalogue's way down, the schema's.
+    /// Returns the pages that a read needs in addition: the catalogue's path and the schema's.
     private func overhead(_ database: Database, _ idx: SecondaryIndex<Employee>) throws -> Int {
         try database.pagesRead { (context) throws in
             #expect(try idx.query(salary == -1).firstID(in: context) == nil)
         }
     }
 
-    @Test("the first, a count, the least: a way down a tree each; a known set: a look-up each")
+    @Test("the first, a count and the least cost a path down a tree each, a known set a look-up each")
     func few() throws {
         let idx = payroll(orders: [[department, salary]])
         let database = try filled(idx)
         let overhead = try overhead(database, idx)
-        /// The pages that `body` reads, beyond those of any query.
+        /// Returns the pages that `body` reads, without those of any query.
         func pages(_ body: (Context) throws -> Void) throws -> Int { try database.pagesRead(body) - overhead }
         // The trees have a root, perhaps a level of branches, and leaves.
         let height = 3
-        // The pages are counted at all: reading all rows is far beyond each of these bounds.
+        // Proves that pages are counted: reading all rows takes far more than each of these bounds.
         let scan = try pages { (context) throws in #expect(try idx.query().rows(in: context).count == Self.count) }
         #expect(scan > 100, "\(scan)")
 
@@ -109,7 +109,7 @@ struct SecondaryPagesTests {
     func covered() throws {
         let idx = payroll()
         let database = try filled(idx)
-        // Without the rows of the entities, a query that needs them would fail.
+        // Without the entities' rows, a query that needs them would fail.
         try database.write { (context) throws in
             let transaction = try context.session.core.transaction
             let rows = try #require(try transaction.tree("e:Employee"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The snippets on YapDatabase's page on secondary indexes, one by one, and a test for each of its promises and for each
-// experience of its users.
+// The snippets on YapDatabase's page on secondary indexes, one by one, and a test for each of its promises and for
+// each of its users' experiences.
 
 import Foundation
 import HornbeamMapReduce
@@ -333,7 +333,7 @@ struct YapDatabaseDocumentTests {
         }
         #expect(try plan(compound).contains("idx.department+salary"))
         #expect(try ids(compound) == [3, 4])
-        // The order that it went by is gone.
+        // The index with its order is gone.
         let simple = payroll()
         try database.register(simple)
         #expect(try !plan(simple).contains("idx.department+salary"))

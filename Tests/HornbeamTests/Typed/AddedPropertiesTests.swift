@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models with properties that stored entities lack: the values that opening gives old rows, and when it refuses.
+// Models with properties that stored entities lack: the values that opening gives to old rows, and when it refuses.
 
 import Foundation
 import HornbeamPages
@@ -44,12 +44,12 @@ private struct Strict {
     var age: Int
 }
 
-/// A file as an earlier version of a program left it.
+/// A file that an earlier version of a program has left.
 private final class OldFile {
     let path: String
     private let folder: URL
 
-    /// Entities named by their ids, with a type that has lost a property since.
+    /// Entities named by their ids. The type has lost a property since.
     init(_ name: String, _ ids: [String]) throws {
         folder = FileManager.default.temporaryDirectory.appending(path: "hornbeam-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -113,7 +113,7 @@ struct AddedPropertiesTests {
         var problems: [String] = []
         #expect(try database.check { problems.append($0) }, "\(problems)")
         try database.close()
-        // Columns that the model doesn't know any more stay.
+        // Columns that the model no longer has stay.
         let kept = try file.rows("Aged") { row, type in try row.value(type.column("gone")) }
         #expect(kept == [.string("kept a"), .string("kept b"), .string("kept c"), .null])
     }

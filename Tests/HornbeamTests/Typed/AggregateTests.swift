@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregates of queries and of groups against the same by hand.
+// Aggregates of queries and of groups, compared with plain Swift.
 
 import Foundation
 import HornbeamTestSupport
@@ -166,13 +166,13 @@ struct AggregateTests {
         expect([greatest, greatest, lowest], greatest, mean: greatest / 3)
         expect([greatest, greatest], .infinity, mean: greatest)
         expect([lowest, lowest], -.infinity, mean: lowest)
-        // Just below the half of a step beyond, just there, and just above.
+        // Just below half a step beyond the greatest number, exactly there, and just above.
         expect([greatest, half, -least, 0], greatest, mean: greatest / 4)
         expect([greatest, half], .infinity, mean: 0x1p1023)
         expect([greatest, half, least, 0], .infinity, mean: 0x1p1022)
         expect([lowest, -half, least, 0], lowest, mean: lowest / 4)
         expect([0x1p1023, 0x1p1023, -0x1p971], greatest, mean: greatest / 3)
-        // The rest of great numbers is small.
+        // A small rest of great numbers.
         expect([0x1p1023, 0x1p1023, -0x1p1023, -0x1p1023, 1e-300, least], 1e-300, mean: 1e-300 / 6)
         expect([0x1p960, -0x1p959, -0x1p959, 3], 3, mean: 0.75)
         expect([1e308, 1e308, 1e308, -1e308, -1e308, -1e308, 0.1, 0.2, -0.3], 0x1p-55, mean: 0x1p-55 / 9)
@@ -287,7 +287,7 @@ struct AggregateTests {
         let pairs = try Sale.query().grouped(by: \.region, \.price).aggregate(.count).resolve(in: context)
         #expect(pairs.count == Set(all.map { "\($0.region) \($0.price)" }).count)
         #expect(pairs.map(\.values).reduce(0, +) == 600)
-        // Another condition than the index answers, and a part of the list, are computed from the rows.
+        // A condition that the index doesn't answer, and a part of the list, are computed from the rows.
         check(
             try fixed.filter(\.id > 300).grouped(by: \.price).aggregate(.count).resolve(in: context),
             counts(all.filter { $0.region == "c1" && $0.id > 300 }) { $0.price })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Full-text indexes declared with analyzers: their results, that a filter without their help finds the same, and that
-// another analyzer or another version of one has the index built anew.
+// Full-text indexes declared with analyzers: their results agree with a filter without their help, and another
+// analyzer or another version of one makes the index be rebuilt.
 
 import HornbeamTestSupport
 import Testing
@@ -20,7 +20,7 @@ private struct Page {
     @FullTextIndex<Self>(\.body, analyzer: .trigrams) private var parts
 }
 
-/// Words between commas, in lower case.
+/// Splits a text at commas, in lower case.
 private struct CommaWords: TextTokenizer {
     var version = 2
     let name = "test.comma-words"
@@ -46,7 +46,7 @@ private struct Tag {
     }
 }
 
-/// Words between separators.
+/// Splits a text at separators.
 private struct Cutter: TextTokenizer {
     var name = "test.cutter"
     let version: Int
@@ -80,7 +80,7 @@ private struct LongTag {
     private var search
 }
 
-/// A type's name between its first and its last one.
+/// A type while it had a name between its first and its last one.
 @EntityModel
 private struct Between {
     let id: Int
@@ -128,7 +128,7 @@ struct AnalyzerTests {
         ]
         for (text, expected) in questions {
             let plain = Page.filter(.string(\.title, \.body, matches: text))
-            // In a disjunction with a condition without an index every row is read.
+            // In a disjunction with a condition that has no index, every row is read.
             let mixed = Page.filter(.string(\.title, \.body, matches: text) || \.place > 5)
             let others = Page.filter(!.string(\.title, \.body, matches: text))
             try database.read { context in

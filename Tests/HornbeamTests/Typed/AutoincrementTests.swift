@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids that the store hands out.
+// Ids that the store assigns.
 
 import Hornbeam
 import HornbeamTestSupport
@@ -22,7 +22,7 @@ private struct Small {
     let id: Int8
 }
 
-@Suite("An id that the store hands out")
+@Suite("An id that the store assigns")
 struct AutoincrementTests {
     @Test("is greater than any that was assigned, stored or linked")
     func counting() throws {
@@ -33,7 +33,7 @@ struct AutoincrementTests {
         #expect(try Note.nextID(in: &context) == 41)
         try Note(id: 41, next: .id(50)).save(to: &context)
         #expect(try Note.nextID(in: &context) == 51)
-        // These aren't counted.
+        // Negative ids don't count.
         try Note(id: -3).save(to: &context)
         try Note(id: 1 << 50).save(to: &context)
         #expect(try Note.nextID(in: &context) == 52)
@@ -58,7 +58,7 @@ struct AutoincrementTests {
         try database.close()
     }
 
-    @Test("isn't that of a deleted entity still kept")
+    @Test("isn't that of a deleted entity that is still kept")
     func keptDeleted() throws {
         var context = Context()
         try Note(id: 3).save(to: &context)

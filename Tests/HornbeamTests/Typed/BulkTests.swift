@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deleting and changing the results of a query, compared with doing it one by one.
+// Deleting and changing the results of a query, compared with deleting and changing them one by one.
 
 import HornbeamTestSupport
 import Testing
@@ -38,7 +38,7 @@ private struct Seat: Equatable {
     var place: Int
 }
 
-/// Is restored whenever it is deleted.
+/// A type whose entities are restored whenever they are deleted.
 @EntityModel
 private struct Weed {
     let id: Int
@@ -46,7 +46,8 @@ private struct Weed {
     func asDeleted(in context: Context) throws -> Deleted<Self>? { nil }
 }
 
-/// When it is deleted, the next loses its mark, a much later one gets one, and some are restored.
+/// A type in which deleting an entity unmarks the next one, marks a much later one, and sometimes restores the
+/// entity.
 @EntityModel
 private struct Rival {
     @Index<Self>(\.isMarked) private var byMark
@@ -152,7 +153,7 @@ struct BulkTests {
         let error = #expect(throws: HornbeamError.self) { try Node.filter(\.id < 4).delete(from: &context) }
         #expect(error?.code == .deleteDenied)
         #expect(try context.ids(Node.self) == [1, 2, 3, 4, 5, 6])
-        // Only leaves: not those that become leaves by it.
+        // Only the present leaves, not those that the deletion makes leaves.
         let leaves = Node.filter(.none(\.$children))
         #expect(try leaves.delete(from: &context) == 3)
         #expect(try context.ids(Node.self) == [1, 2, 3])
@@ -189,11 +190,11 @@ struct BulkTests {
     func settled() throws {
         var context = Context()
         for id in 0..<30 { try Rival(id: id, isMarked: id < 20).save(to: &context) }
-        // Each marks an unmarked one, takes the mark of the next, and the lower half comes back.
+        // Each one marks an unmarked one and unmarks the next, and the lower half is restored.
         #expect(try Rival.filter(\.isMarked == true).delete(from: &context) == 20)
         let left: [Rival] = try context.all()
         #expect(left.map(\.id) == Array(0..<10) + Array(20..<30))
-        // The restored ones are as they were when their turn came.
+        // The restored entities are as they were when their turn came.
         #expect(left.filter(\.isMarked).map(\.id) == [0] + Array(20..<30))
     }
 

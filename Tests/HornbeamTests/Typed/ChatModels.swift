@@ -98,7 +98,7 @@ extension Chat {
     }
 }
 
-/// A context with the example chat in it.
+/// Returns a context with the example chat in it.
 func exampleContext() throws -> Context {
     var context = Context()
     try Chat.example.save(to: &context)

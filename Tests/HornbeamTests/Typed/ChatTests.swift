@@ -75,7 +75,7 @@ struct ChatTests {
         var context = Context()
         let messages = [("c", "tea"), ("a", "milk"), ("d", "tea"), ("b", "tea")].map { Message(id: $0, text: $1) }
         try Chat(id: "1", messages: .relation(messages)).save(to: &context)
-        // Linked and never saved: it is no result, and doesn't count.
+        // An entity that is linked and never saved is no result and doesn't count.
         try Chat(id: "1", messages: .appending(ids: ["ghost"])).save(to: &context)
         try Chat(id: "2", messages: .relation([Message(id: "e", text: "tea")])).save(to: &context)
         func ids(_ query: QueryList<Message>) throws -> [String] {
@@ -130,7 +130,7 @@ struct ChatTests {
         for number in 0..<40 {
             try User(id: "u\(number)", name: "User \(number)", age: number).save(to: &context)
         }
-        // Linked and never saved: left out wherever it is.
+        // One that is linked and never saved is left out wherever it is.
         let members = [[3, 1, 2], [39, 3, 77, 0], [], Array((0..<40).reversed()), [1]]
         for (chat, members) in members.enumerated() {
             try Chat(id: "c\(chat)", users: .ids(members.map { "u\($0)" })).save(to: &context)
@@ -146,7 +146,7 @@ struct ChatTests {
         #expect(chatsOfFirst == [["c0", "c1", "c3"], ["c0", "c3", "c4"], ["c0", "c3"]])
         let twice = try Chat.query(["c4", "c0", "c4"]).with(\.$users).resolve(in: context)
         #expect(twice.map { $0.users?.map(\.id) ?? [] } == [["u1"], ["u3", "u1", "u2"], ["u1"]])
-        // A message is in one chat only, and in the same chat asked for twice.
+        // A message is in only one chat, also if the chat is requested twice.
         for (number, chat) in ["c1", "c0", "c1"].enumerated() {
             try Message(id: "m\(number)", text: "", author: .id("u1"), chat: .id(chat)).save(to: &context)
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Full-text indexes without a named analyzer: the texts they find, and the treatment of files made when `words` was the
+// Full-text indexes without a named analyzer: the texts they find, and files that were made when `words` was the
 // default.
 
 import HornbeamTestSupport
@@ -38,7 +38,7 @@ private struct WordsNote {
 
 @Suite("Full-text indexes without a named analyzer")
 struct DefaultAnalyzerTests {
-    /// A file with one note, “Can't”, whose index was made with this analyzer.
+    /// Returns a file with one note, “Can't”, whose index was made with this analyzer.
     private func file(_ name: String, analyzer: String?) throws -> MigratedFile {
         let index = IndexDescription(
             name: "search", kind: .text, components: [.init(column: "text")], analyzer: analyzer)
@@ -104,7 +104,7 @@ struct DefaultAnalyzerTests {
         #expect(try file.open([Note.self], []) { $0.statistics.transaction } == number)
     }
 
-    @Test("Naming an analyzer has it built anew, as does leaving the name of another one out")
+    @Test("An index is rebuilt when an analyzer is named, or another one's name is removed")
     func movedOver() throws {
         let named = try file("NamedNote", analyzer: nil)
         try named.open([NamedNote.self], []) { database throws in

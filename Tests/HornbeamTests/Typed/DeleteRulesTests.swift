@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delete rules that depend on other references to an entity, and the rule that notifies it.
+// Delete rules that depend on other references to an entity, and the rule that notifies the entity.
 
 import HornbeamTestSupport
 import HornbeamTree
@@ -49,7 +49,7 @@ private struct Author {
         from source: Source, relation: String, in context: inout Context
     ) throws -> Bool {
         if id == 13 { throw Refusal() }
-        // The link is gone already, and so is the entity.
+        // The link and the deleted entity are gone already.
         guard try Author.query(id).related(\.$posts).filter(\.id == (source as? Post)?.id ?? -1).count(in: context) == 0
         else { return false }
         lost += 1
@@ -58,7 +58,7 @@ private struct Author {
     }
 }
 
-/// Leads to one of its own type.
+/// An entity that leads to one of its own type.
 @EntityModel
 private struct Ring {
     static let deleted = Mutex<[Int]>([])
@@ -101,7 +101,7 @@ struct DeleteRulesTests {
             #expect(try tags(context).isEmpty)
             #expect(try Picture.query().count(in: context) == 0)
         }
-        // When the entities are restored, so are the links between them.
+        // Restoring the entities restores the links between them.
         try database.write { (context) throws in
             try Deleted<Tag>.query().filter(\.id == "all").resolve(in: context).first?.restore(in: &context)
             try Deleted<Post>.query().filter(\.id == 3).resolve(in: context).first?.restore(in: &context)
@@ -206,7 +206,7 @@ struct DeleteRulesTests {
             try Post(id: 13, author: .relation(Author(id: 13))).save(to: &context)
         }
         try database.write { (context) throws in
-            // An author that doesn't want its change saved, and one that isn't stored.
+            // An author whose hook refuses the change, and one that isn't stored.
             try Post.delete(id: 7, from: &context)
             try Post.delete(id: 8, from: &context)
             #expect(try Author.query(7).resolve(in: context)?.lost == 0)
@@ -218,7 +218,7 @@ struct DeleteRulesTests {
         #expect(try database.isWhole())
     }
 
-    @Test("another rule needs no migration, and counts from then on")
+    @Test("a changed rule needs no migration, and applies from then on")
     func migration() throws {
         let disk = try SimulatedDisk()
         let models: [any EntityModelProtocol.Type] = [Post.self, Tag.self, Picture.self, Lock.self, Author.self]

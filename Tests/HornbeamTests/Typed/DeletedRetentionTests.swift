@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a database keeps deleted entities: not at all, unless its types or its options say so.
+// How long a database keeps deleted entities: not at all, unless the types or the options say so.
 
 import Foundation
 import HornbeamTestSupport
@@ -20,7 +20,7 @@ private struct Invoice {
     let id: String
 }
 
-/// Keeps marked entities, with any options.
+/// A type that keeps marked entities, with any options.
 @EntityModel
 private struct Draft {
     let id: Int
@@ -88,7 +88,7 @@ struct DeletedRetentionTests {
         #expect(try Deleted<Post>.query().count(in: context) == 1)
     }
 
-    @Test("are purged by the first writes after opening when their time is over, and none before")
+    @Test("are purged by the first writes after opening when their time is over, and not before")
     func duration() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -200,7 +200,7 @@ struct DeletedRetentionTests {
         #expect(try kept(in: database) == [3, 3, 1])
     }
 
-    /// Makes a deleted post older by that much.
+    /// Makes a deleted post older by `seconds`.
     private func age(_ id: Int, by seconds: TimeInterval, in database: Database) throws {
         try database.write { context in
             let session = context.session

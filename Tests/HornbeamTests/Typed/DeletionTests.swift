@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a deletion handles the entities it takes, and the store's own treatment of a deleted entity.
+// How a deletion handles the entities it deletes, and the store's handling of a deleted entity.
 
 import Foundation
 import HornbeamTestSupport
@@ -15,7 +15,7 @@ private struct Link {
     func asDeleted(in context: Context) throws -> Deleted<Self>? { nil }
 }
 
-/// Related to others of its type in every way.
+/// An entity that is related to others of its type in every way.
 @EntityModel
 private struct Knot {
     let id: Int
@@ -26,7 +26,7 @@ private struct Knot {
     @Relationship() var owner: Knot?
 }
 
-/// A property of each stored type.
+/// A type with a property of each stored type.
 @EntityModel
 private struct Everything: Equatable {
     let id: String
@@ -57,7 +57,7 @@ private struct Everything: Equatable {
     }
 }
 
-/// Chooses itself which properties to leave behind.
+/// A type that chooses itself which properties its deleted entities keep.
 @EntityModel
 private struct Keeper {
     let id: Int
@@ -78,7 +78,7 @@ private struct Keeper {
     }
 }
 
-/// Is restored when the entities deleted with it are gone.
+/// An entity that is restored when the entities deleted with it are gone.
 @EntityModel
 private struct Phoenix {
     let id: Int
@@ -91,7 +91,7 @@ private struct Ash {
     func didDelete(from context: inout Context) throws { try Phoenix(id: id).save(to: &context) }
 }
 
-/// Saves itself when it is to be deleted.
+/// An entity that saves itself when it is deleted.
 @EntityModel
 private struct Sudden {
     let id: Int
@@ -133,7 +133,7 @@ struct DeletionTests {
         #expect(try context.isWhole())
     }
 
-    /// The ids that each knot is linked to: of members, groups, parts, whole and owner.
+    /// Returns the ids that each knot is linked to: members, groups, parts, whole and owner.
     private func knots(_ context: Context) throws -> [Int: [[Int]]] {
         var all: [Int: [[Int]]] = [:]
         for knot in try Knot.query().with(.ids).resolve(in: context) {
@@ -180,7 +180,7 @@ struct DeletionTests {
                     == left.mapValues { lists in lists.map { list in list.filter { !gone.contains($0) } } })
             #expect(try context.isWhole())
             for kept in try Deleted<Knot>.query().resolve(in: context) { try kept.restore(in: &context) }
-            // The end deleted first has kept a mutual link. No end has recorded that another entity owned it.
+            // Only the end that was deleted first has kept a mutual link. No end has recorded its owner.
             func mutual(_ knots: [Int: [[Int]]]) -> [Int: [[Int]]] {
                 knots.mapValues { lists in lists.dropLast().map { $0.sorted() } }
             }
@@ -326,14 +326,14 @@ struct DeletionTests {
         #expect(try context.ids(Link.self) == [2, 3])
         #expect(try context.session.store(Link.self).mayMiss() == false)
         // An entity that a hook saves while it is deleted is stored, and is removed with everything that its rules
-        // take.
+        // delete.
         try Sudden(id: 1).delete(from: &context)
         #expect(try context.ids(Sudden.self) == [] && context.ids(Ash.self) == [])
         #expect(try context.ids(Deleted<Ash>.self) == [1])
         #expect(try context.isWhole())
     }
 
-    @Test("some of a relation are detached and deleted by an array of ids")
+    @Test("some entities of a relation are detached and deleted by an array of ids")
     func arrays() throws {
         var context = Context()
         let knot = Knot(id: 1, members: .relation((2...6).map { Knot(id: $0) }), owner: .id(2))

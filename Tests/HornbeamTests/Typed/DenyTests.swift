@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The delete rule deny: the deletions it refuses and allows, and that a refused deletion changes nothing.
+// The delete rule deny: the deletions it refuses and allows; a refused deletion changes nothing.
 
 import HornbeamPages
 import HornbeamTree
@@ -121,8 +121,8 @@ struct DenyTests {
         #expect(try context.isWhole())
     }
 
-    /// In a bulk deletion each of a hook's deletions adds a few to the set of all deleted entities.
-    @Test("includes nested deletions, each until it is done, without copies of the outer ones")
+    /// In a bulk deletion, each deletion by a hook adds a few entities to the set of all deleted ones.
+    @Test("takes nested deletions into account until they end, without copies of the outer ones")
     func withinOthers() async throws {
         try await inSmallThread {
             func rows(_ range: Range<Int>) -> [EntityRow] {
@@ -132,8 +132,8 @@ struct DenyTests {
             #expect(taken.isEmpty)
             taken.add(rows(0..<1_000))
             let former = taken
-            // As many copies of a thousand would be of a hundred million, and releasing these one inside the other
-            // would use up the stack.
+            // With copies these would be a hundred million entries, and releasing the nested copies would exhaust the
+            // stack.
             for number in 1_000..<101_000 { taken.add(rows(number..<number + 1)) }
             for row in rows(0..<1) + rows(999..<1_001) + rows(100_999..<101_000) { #expect(taken.contains(row)) }
             #expect(rows(101_000..<101_001).allSatisfy { !taken.contains($0) })
@@ -160,7 +160,7 @@ struct DenyTests {
         }
         let (few, many) = (try pages(200), try pages(8_000))
         #expect(many < few + 40, "\(few) and \(many)")
-        // With all of them.
+        // With all references deleted.
         try database.write { (context) throws in _ = try Photo.query().delete(from: &context) }
         #expect(try database.read { try Word.query().count(in: $0) } == 0)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An earlier version of a program: a file of its own, as LaterModelTests.swift has a model of the same name.
+// An earlier version of a program, in a file of its own because LaterModelTests.swift has a model of the same name.
 
 import Testing
 
@@ -20,7 +20,7 @@ func saveAsEarlierVersion(_ ids: [String], name: String, at path: String) throws
     try database.close()
 }
 
-/// Opens the file read-only as the earlier version does: returns ids and names of all entities.
+/// Opens the file read-only as the earlier version does. Returns the ids and names of all entities.
 func readAsEarlierVersion(at path: String) throws -> [String: String] {
     var options = Database.Options()
     options.isReadOnly = true

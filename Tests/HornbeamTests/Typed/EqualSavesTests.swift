@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saves of entities that are stored already. No way of saving writes anything, and no observer gets a change.
+// Saves of entities that are stored already: no way of saving writes anything, and no observer gets a change.
 
 import Foundation
 import HornbeamPages
@@ -96,7 +96,7 @@ struct EqualSavesTests {
         #expect(try database.check())
     }
 
-    @Test("runs the hooks all the same")
+    @Test("runs the hooks nevertheless")
     func hooks() throws {
         Song.hooks = []
         try expectNoChange("hooks") { try song(1).save(to: &$0) }
@@ -132,7 +132,7 @@ struct EqualSavesTests {
         #expect(try database.check())
     }
 
-    @Test("takes away a stray deleted entity of the same id all the same")
+    @Test("nevertheless removes a stray deleted entity of that id")
     func strayDeleted() throws {
         try database.write { context in
             let core = try context.session.core

@@ -40,7 +40,7 @@ private struct Parcel: Codable {
     var seal: Payload?
 }
 
-/// Has the properties of the type above, without indexes.
+/// A type with the properties of the type above, without indexes.
 @EntityModel
 private struct Plain {
     let id: Int
@@ -129,7 +129,7 @@ struct EqualityIndexTests {
         #expect(try Parcel.filter(\.labels == ["7", "n"]).ids(in: context) == [])
     }
 
-    @Test("admit each value once, by the rules of collisions")
+    @Test("allow each value once, by the rules of collisions")
     func uniqueness() throws {
         var context = try context()
         do {
@@ -194,7 +194,7 @@ struct EqualityIndexTests {
         #expect(try database.read { try Parcel.filter(\.labels == ["7"]).ids(in: $0) } == [7])
     }
 
-    @Test("of a generic type are over any type of its parameter")
+    @Test("of a generic type work for any type of its parameter")
     func generic() throws {
         var context = Context()
         for id in 0..<10 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saves that expect a state, and entities that are good up to a time.
+// Saves that expect a state, and entities that expire.
 
 import Foundation
 import HornbeamTestSupport
@@ -30,7 +30,7 @@ private struct Seat {
     var free = Date(timeIntervalSince1970: 1_000)
 }
 
-/// Is left under another id, or not at all.
+/// An entity whose deleted form has another id, or that leaves none.
 @EntityModel
 private struct Visit {
     let id: Int
@@ -42,7 +42,7 @@ private struct Visit {
     }
 }
 
-/// Its hook chooses its id.
+/// An entity whose hook chooses its id.
 @EntityModel
 private struct Renumbered {
     var id: Int
@@ -116,7 +116,7 @@ struct ExpectedStateTests {
         }
     }
 
-    @Test("a conflict names the last save whenever it was")
+    @Test("a conflict names the time of the last save, whenever that was")
     func anyTime() throws {
         let database = try database()
         for (seconds, words) in [(1e300, "1e+300"), (-1e18, "-1e+18"), (1_000, "2001-01-01T00:16:40Z")] {
@@ -208,7 +208,7 @@ struct ExpirationTests {
         try Deleted(Visit(id: 1003, until: Self.time(0))).save(to: &context)
         for (id, next) in [(1, 2), (2, 50), (3, nil), (50, nil), (60, nil)] { try save(id, next: next) }
         let before = try context.ids(Deleted<Visit>.self)
-        // 50 isn't due, and is deleted by the rule.
+        // Visit 50 isn't due, but the delete rule takes it.
         #expect(try Visit.purgeExpired(\.until, at: Self.time(10), from: &context) == 3)
         #expect(try context.ids(Visit.self) == [60])
         #expect(try Set(context.ids(Deleted<Visit>.self)) == Set(before + [1050]))

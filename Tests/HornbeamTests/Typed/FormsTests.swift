@@ -78,7 +78,7 @@ private struct Point: Codable, Equatable, Sendable {
     var x: Double, y: Double
 }
 
-/// A type that joins by naming how it is stored.
+/// A type that conforms by naming its stored form.
 private struct Handle: Equatable, IndexKey {
     var text: String
     static var columnType: ColumnType { .string }
@@ -134,7 +134,7 @@ struct Boxed<Content: Codable & Sendable & Equatable>: Equatable {
     var content: Content
 }
 
-/// All types written out, some of them hidden.
+/// A type whose property types are all written out, some of them hidden.
 @EntityModel
 private struct Written: Equatable {
     private enum Secret: Int { case one = 1, two }

@@ -31,7 +31,7 @@ private struct Visitor {
     var street: String?
 }
 
-/// Has the properties of the type above, without indexes.
+/// A type with the properties of the type above, without indexes.
 @EntityModel
 private struct Stranger {
     let id: Int
@@ -65,7 +65,7 @@ struct HashIndexTests {
             #expect(try one.count(in: context) == 4)
             let plan = try one.explain(in: context)
             #expect(plan.access == .index(name: "byURL", ranges: 1, entries: 4, reversed: false))
-            // Two values may share a hash, so rows are compared.
+            // Two values may share a hash, so the rows are compared.
             #expect(plan.filter != nil && !plan.isCountKnown)
             let some = Page.filter(.value(\.url, in: ["\(long)/7", "\(long)/8", "none"]))
             #expect(try some.ids(in: context) == [7, 8, 57, 58, 107, 108, 157, 158])
@@ -97,7 +97,7 @@ struct HashIndexTests {
         #expect(try ids(Page.filter(\.port == 9 && \.host == "own")) == [500])
         #expect(try ids(Page.filter(\.host == "own" && \.port == 8)) == [])
         #expect(try ids(Page.filter(\.host == "own" && \.port == 9 && \.id == 3)) == [])
-        // Nil is a value like any other here, and there may be many.
+        // Nil is a value like any other here, and may occur many times.
         #expect(try ids(Page.filter(\.host == nil && \.port == 9)) == [501])
         #expect(try ids(Page.filter(\.url == "\(long)/7").limit(2)) == [7, 57])
         let (count, access) = try database.read { (context) throws in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The key paths that mean a column: only stored properties, even if others are at the same place in a value.
+// The key paths that mean a column: only stored properties, even if other properties have the same offset in a value.
 
 import Hornbeam
 import Testing
@@ -46,14 +46,14 @@ struct KeyPathTests {
         return database
     }
 
-    @Test("mean the same each time they are used in a sort, however many there are")
+    @Test("give the same order each time they are used in a sort, however many there are")
     func sorts() throws {
         try stored().read { context throws in
             func expect(_ list: QueryList<Layered>, _ precedes: (Int, Int) -> Bool) throws {
                 let expected = (0..<20).sorted { precedes($0, $1) || !precedes($1, $0) && $0 < $1 }
                 #expect(try list.ids(in: context) == expected)
             }
-            // An entity without a name comes first.
+            // The entities without a name come first.
             func name(_ id: Int) -> Int { id % 7 }
             let all = Layered.query()
             for _ in 0..<3 {
@@ -84,7 +84,7 @@ struct KeyPathTests {
                 #expect(try list.ids(in: context) == (0..<20).filter(test))
                 if let filter { #expect(try list.explain(in: context).filter == filter) }
             }
-            // Both are at the place of `outer`.
+            // Both have the offset of `outer`.
             try expect(\.outer.deep.number == 1, nil) { $0 % 3 == 1 }
             try expect(\.outer.other == 2, nil) { $0 % 4 == 2 }
             try expect(\.double == 4, nil) { $0 % 5 == 2 }
@@ -122,7 +122,7 @@ struct KeyPathTests {
             #expect(try fewer.ids(in: context) == [8, 18, 2])
             #expect(try behind.ids(in: context) == [8, 18])
             #expect(try joined.ids(in: context) == (0..<20).filter { (1..<4).contains($0 % 5) && $0 % 2 == 0 })
-            // Few rows: a scan is the cheapest.
+            // With so few rows, a scan is cheapest.
             let filter = try joined.explain(in: context).filter
             #expect(filter == "(count >= 1 && count < 4 && flag == true)")
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that two versions of a program write in turn, of which the earlier one lacks properties.
+// A file that two versions of a program write in turn; the earlier one lacks properties.
 
 import Foundation
 import Testing
@@ -54,7 +54,7 @@ struct LaterModelTests {
             try withDatabase(path) { database throws in
                 #expect(try text("a", database) == "second, and longer 5 red fragile")
                 #expect(try text("b", database) == "second, and longer 6  -")
-                // The earlier version made this one: the defaults show.
+                // The earlier version made this entity, so it has the defaults.
                 #expect(try text("c", database) == "second, and longer 1 none -")
             }
         }
@@ -70,7 +70,7 @@ struct LaterModelTests {
                 }
             }
             #expect(try readAsEarlierVersion(at: path) == ["a": "first", "b": "second"])
-            // No record makes a program read the rows again, and the index is whole.
+            // No record makes a program read the rows again, and the index is complete.
             try withDatabase(path) { database throws in
                 let query = Parcel.filter(\.label == "red")
                 #expect(try database.read { try query.ids(in: $0) } == ["a"])
@@ -78,7 +78,7 @@ struct LaterModelTests {
         }
     }
 
-    @Test("that holds if the version without the property made the file")
+    @Test("values also stay if the version without the property made the file")
     func earlierFirst() throws {
         try withFile { path in
             try saveAsEarlierVersion(["a", "b"], name: "first", at: path)
@@ -93,7 +93,7 @@ struct LaterModelTests {
                 #expect(try text("a", database) == "third 9 blue heavy")
                 #expect(try text("b", database) == "third 1 none -")
                 #expect(try text("c", database) == "third 1 none -")
-                // Filters read rows, which the earlier version has made without the property.
+                // Filters read the rows, which the earlier version made without the property.
                 #expect(try database.read { try Parcel.filter(\.count == 1).ids(in: $0).sorted() } == ["b", "c"])
                 #expect(try database.read { try Parcel.filter(\.label == "none").count(in: $0) } == 2)
             }

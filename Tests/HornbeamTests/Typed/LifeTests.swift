@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random lives: entities saved, deleted, restored, purged, inserted and removed in a file that is closed and opened
-// again, compared with a model in memory: with others nested in them, whose keys and delete rules lead back to the
-// entity being saved. After each write the whole store is checked, tombstones, links and indexes included.
+// Random lives, compared with a model in memory: entities are saved, deleted, restored, purged, inserted and removed
+// in a file that is closed and opened again. They have others nested in them, whose keys and delete rules lead back
+// to the entity being saved. After each write the whole store is checked, including deleted entities, links and
+// indexes.
 
 import Foundation
 import HornbeamTestSupport
@@ -23,7 +24,7 @@ private struct Node: Equatable {
 
 /// The expected content of a store.
 private struct Expected: Equatable {
-    /// An entity's links, or its former ones.
+    /// An entity's present or former links.
     struct Links: Equatable {
         var children: [String] = []
         var parent: String?
@@ -35,11 +36,11 @@ private struct Expected: Equatable {
 
     var stored: [String: Node] = [:]
     var deleted: [String: Node] = [:]
-    /// By ids, stored or not.
+    /// Links by ids, stored or not.
     var links: [String: Links] = [:]
     var formerLinks: [String: Links] = [:]
-    /// How often saving a node's nested ones has deleted it, and how often that had no end. Not part of the stored
-    /// content.
+    /// How often saving a node's nested entities has deleted the node, and how often that never ended. Not part of
+    /// the content.
     var (savedAgain, refused) = (0, 0)
 
     static func == (left: Self, right: Self) -> Bool {
@@ -52,7 +53,7 @@ private struct Expected: Equatable {
     mutating func save(_ node: Node) throws {
         put(node)
         if try saveRelations(of: node, again: false) { return }
-        // Saving its nested ones has deleted it.
+        // Saving its nested entities has deleted it.
         savedAgain += 1
         put(node)
         guard try saveRelations(of: node, again: true) else { throw Refused() }
@@ -69,7 +70,7 @@ private struct Expected: Equatable {
         formerLinks[id] = nil
     }
 
-    /// Whether the node is there still.
+    /// Saves the node's nested entities. Returns whether the node still exists.
     private mutating func saveRelations(of node: Node, again: Bool) throws -> Bool {
         try saveNested(node.$children.entities ?? [], again)
         if stored[node.id] != nil, let ids = node.$children.ids {
@@ -141,7 +142,7 @@ private struct Expected: Equatable {
 struct LifeTests {
     private let ids = (0..<10).map { "n\($0)" }
 
-    /// A node with others nested in it, all with ids of their own.
+    /// Returns a node with others nested in it, all with different ids.
     private func node(_ random: inout SeededGenerator, _ ids: inout [String], levels: Int) -> Node {
         var node = Node(
             id: ids.removeLast(), key: random.below(12), text: random.oneIn(3) ? nil : "text \(random.below(5))")
@@ -220,7 +221,7 @@ struct LifeTests {
         }
     }
 
-    /// A context's content, with the links of stored entities only.
+    /// Returns a context's content, with the links of stored entities only.
     private func found(_ context: Context) throws -> Expected {
         func links(_ node: Node) -> Expected.Links {
             Expected.Links(children: node.$children.ids ?? [], parent: node.$parent.id)
@@ -275,7 +276,7 @@ struct LifeTests {
             #expect(Set(order) == Set(expected.stored.keys))
             try database.close()
         }
-        // Other seeds may miss them.
+        // With other seeds these cases may not occur.
         if SeededGenerator.seed == 1 {
             #expect(expected.savedAgain > 0 && expected.refused > 0, "\(expected.savedAgain), \(expected.refused)")
         }

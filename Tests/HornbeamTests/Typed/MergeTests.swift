@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merging of incomplete and of older values, hooks and their order, and indexes that follow the merged values.
+// Merging of incomplete and of older values, hooks and their order, and indexes, which follow the merged values.
 
 import Hornbeam
 import Testing

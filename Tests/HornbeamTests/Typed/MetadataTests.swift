@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store's metadata of each entity besides its properties: the time of the last save.
+// Metadata that the store keeps for each entity besides its properties: the time of the last save.
 
 import Foundation
 import HornbeamPages
@@ -28,7 +28,7 @@ private struct Bare {
 
 @Suite("The time of the last save")
 struct MetadataTests {
-    /// Saves one memo at a time, and gives the times between which each was saved.
+    /// Saves one memo after the other. Returns the range of time in which each was saved.
     private func saved(
         _ ids: [String], text: String? = nil, to context: inout Context
     ) throws -> [ClosedRange<Date>] {
@@ -60,7 +60,7 @@ struct MetadataTests {
         #expect(try memo.updatedAt(in: context) == nil)
     }
 
-    @Test("selects, ends included, and orders both ways, by an index or without one")
+    @Test("filters with inclusive bounds and sorts both ways, with an index or without one")
     func queries() throws {
         var context = Context()
         let ranges = try saved(["c", "a", "b"], to: &context)

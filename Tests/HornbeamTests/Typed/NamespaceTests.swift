@@ -6,7 +6,7 @@ import Testing
 @testable import Hornbeam
 @testable import HornbeamEngine
 
-/// Has the same name as an entity inside `Library`, which is the one meant there.
+/// A type with the name of an entity inside `Library`; the code there means the inner one.
 @EntityModel
 private struct Author {
     let id: Int

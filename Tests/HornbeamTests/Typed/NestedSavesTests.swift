@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saving an entity with others nested in it, if these delete or rename the entity being saved: by unique keys whose
-// holders are deleted, with all cascades, or by hooks. The saved entity is stored, with its links.
+// Saving an entity whose nested entities delete or rename the entity being saved: by unique keys whose holders are
+// deleted, with all cascades, or by hooks. The saved entity is stored, with its links.
 
 import Testing
 
@@ -20,7 +20,7 @@ private struct Post {
     let id: String
     var text: String?
     var size = 0
-    // Before the room: its entities are saved before the room's are.
+    // Declared before the room, so that its entities are saved before the room's.
     @Relationship(deleteRule: .cascade, inverse: \.post) var files: [File]?
     @Relationship() var tags: [Tag]?
     @Relationship(inverse: \.posts) var room: Room?
@@ -41,7 +41,7 @@ private struct Tag {
     mutating func willSave(to context: inout Context) throws { id = id.lowercased() }
 }
 
-/// Two that delete each other if their keys say so.
+/// Two entities that delete each other if they have these keys.
 @EntityModel
 private struct Husband {
     @Unique<Self>(\.name, collisions: .replace) private var byName
@@ -58,7 +58,7 @@ private struct Wife {
     @Relationship(deleteRule: .cascade, inverse: \.wife) var husband: Husband?
 }
 
-/// The change to the owner while its nested guests are saved.
+/// The change that nested guests make to their owner.
 @EntityModel
 private struct Owner {
     let id: String
@@ -80,7 +80,7 @@ private struct Guest {
     }
 }
 
-/// Two of its parts have the same key, and deleting either deletes the whole.
+/// A whole with two parts of one key; deleting either part deletes the whole.
 @EntityModel
 private struct Whole {
     let id: Int
@@ -108,19 +108,19 @@ struct NestedSavesTests {
     func upsertBelow() throws {
         var context = Context()
         try stored(&context)
-        // The room has another id now: the old one is deleted, and its posts with it.
+        // The room gets another id: the old one is deleted, and its posts with it.
         let new = Room(id: "new", title: "General")
         try Post(id: "m", text: "again", room: .relation(new)).save(to: &context)
         #expect(try Post.query("m").resolve(in: context)?.text == "again")
         #expect(try Room.query("new").related(\.$posts).resolve(in: context).map(\.id) == ["m"])
         #expect(try Room.query("new").related(\.$posts).count(in: context) == 1)
         #expect(try Post.query("m").related(\.$room).resolve(in: context)?.id == "new")
-        // Unsaved entities are deleted, and stored ones are not.
+        // Only stored entities leave a deleted one, not unsaved ones.
         #expect(try context.ids(Deleted<Room>.self) == ["old"] && context.ids(Deleted<Post>.self) == ["n"])
         #expect(try context.isWhole())
     }
 
-    @Test("all entities of a list do so")
+    @Test("all entities of a list stay stored")
     func list() throws {
         var context = Context()
         try stored(&context)
@@ -179,7 +179,7 @@ struct NestedSavesTests {
         try stored(&context)
         let post = Post(id: "m", room: .relation(Room(id: "new", title: "General")))
         try post.save(\.$room, inverse: \.$posts, to: &context)
-        // The post went with the old room, and wasn't saved.
+        // The post was deleted with the old room, and wasn't saved.
         #expect(try context.ids(Post.self) == [] && context.ids(Deleted<Post>.self).sorted() == ["m", "n"])
         #expect(try Room.query("new").with(.ids).resolve(in: context)?.$posts.ids == ["m"])
         #expect(try Room.query("new").related(\.$posts).count(in: context) == 0)
@@ -189,7 +189,7 @@ struct NestedSavesTests {
         #expect(try context.isWhole())
     }
 
-    @Test("repeated deletion each time is refused, and nothing of it is left")
+    @Test("a deletion that repeats without end is refused, and nothing of the save is left")
     func endless() throws {
         var context = Context()
         let whole = Whole(

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enums in an order: their own one, which requires decoding entities, or that of their raw values, which an index has.
+// Enums with an order: their own one, which requires decoding entities, or that of their raw values, which an index
+// has.
 
 import Hornbeam
 import Testing
 @testable import HornbeamEngine
 
-/// By size, which differs from the order of the raw values.
+/// Ordered by size, unlike the raw values.
 private enum Size: String, Comparable, CaseIterable, Sendable {
     case small, middle, large
 
@@ -13,7 +14,7 @@ private enum Size: String, Comparable, CaseIterable, Sendable {
     static func < (left: Size, right: Size) -> Bool { left.rank < right.rank }
 }
 
-/// By size, unlike its raw values, which are of a type that has a NaN.
+/// Ordered by size, unlike the raw values, whose type has a NaN.
 private enum Weight: Double, Codable, Comparable, CaseIterable, Sendable {
     case heavy = 1
     case light = 2

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types that write a verb themselves: generic code calls theirs, and theirs does the store's part.
+// Types that implement a verb themselves: generic code calls their function, which does the store's part.
 
 import HornbeamHandKept
 import HornbeamTestSupport
@@ -8,7 +8,7 @@ import Testing
 @testable import Hornbeam
 @testable import HornbeamEngine
 
-/// Counts its saves, refuses to be deleted while it is kept, and shows only listed ones.
+/// A type that counts its saves, refuses to be deleted while it is kept, and shows only listed entities.
 @EntityModel
 private struct Record {
     let id: Int
@@ -72,7 +72,7 @@ struct OwnVerbsTests {
         try Record(id: 2, parts: .relation([Record(id: 3, isKept: true)])).save(to: &context)
         #expect(try all(Record.self, context).map(\.id) == [2])
         #expect(try Record.query(3).resolve(in: context)?.saves == 0)
-        // The cascade doesn't ask, and neither does a bulk deletion.
+        // Neither a cascade nor a bulk deletion calls it.
         try Record.delete(id: 2, from: &context)
         try Record(id: 4, isKept: true).save(to: &context)
         #expect(try Record.filter(\.id >= 4).delete(from: &context) == 2)

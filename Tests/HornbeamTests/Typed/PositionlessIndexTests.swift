@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Full-text indexes declared without positions: their results, which searches have scores, and that another declaration
-// has the index built anew.
+// Full-text indexes declared without positions: their results, the searches that have scores, and rebuilding after a
+// changed declaration.
 
 import HornbeamTestSupport
 import Testing
@@ -59,7 +59,7 @@ struct PositionlessIndexTests {
         ]
     }
 
-    @Test("Conditions find the same, and words have the same scores")
+    @Test("Conditions and scores of words are those with positions")
     func same() throws {
         let database = try filled()
         for (slimSearch, wholeSearch) in zip(try searches(Slim.self), try searches(Whole.self)) {
@@ -108,7 +108,7 @@ struct PositionlessIndexTests {
             #expect(!slim.isEmpty, "\(slimSearch)")
             #expect(slim.map(\.id) == whole.map(\.id) && slim.map(\.score) == whole.map(\.score), "\(slimSearch)")
         }
-        // Not if the search is restricted to one of the properties.
+        // But not if the search is restricted to one of the properties.
         let inTitle = Slim.filter(.string(\.title, \.body, matches: try SearchQuery(parsing: "title:\"red\"")))
         #expect(throws: HornbeamError.self) { try database.read { _ = try inTitle.ranked(in: $0) } }
     }
@@ -129,7 +129,7 @@ struct PositionlessIndexTests {
         }
     }
 
-    @Test("A phrase is looked for by its words, has no score, and says so")
+    @Test("A phrase is searched by its words, and has no score, as its plan says")
     func phrases() throws {
         let database = try filled()
         let phrase = Slim.filter(.string(\.title, \.body, matches: .phrase("cobalt saffron")))
@@ -139,7 +139,7 @@ struct PositionlessIndexTests {
         #expect(error?.code == .invalid && error?.message.contains("with positions") == true)
     }
 
-    @Test("Another declaration has the index built anew when the file is opened", arguments: [true, false])
+    @Test("A changed declaration makes the index be rebuilt when the file is opened", arguments: [true, false])
     func otherDeclaration(positions: Bool) throws {
         func type(_ name: String) -> EntityDescription {
             let index = IndexDescription(

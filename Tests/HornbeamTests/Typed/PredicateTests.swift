@@ -343,7 +343,7 @@ struct PredicateTests {
                 #expect(pagedByIndex == all)
             }
         }
-        // The last entity read may be deleted: an integer id still gives its row.
+        // The last entity may be deleted: an integer id still gives its row.
         let sorted = IndexedPlace.query().sorted(by: \.size)
         let first = try sorted.limit(10).resolve(in: context)
         let rest = try sorted.limit(100, offset: 10).ids(in: context)

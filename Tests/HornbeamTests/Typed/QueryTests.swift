@@ -9,7 +9,7 @@ import Testing
 
 enum Status: String, Codable, Sendable { case active, idle, gone }
 
-/// Its order is not that of its raw values.
+/// Its order differs from that of its raw values.
 enum Grade: String, Codable, Comparable, Sendable {
     case low, middle, high
     private var rank: Int { self == .low ? 0 : self == .middle ? 1 : 2 }
@@ -159,7 +159,7 @@ struct QueryTests {
         ) { ($0.age < 20 || $0.age > 30) && $0.fullName.count != 7 }
     }
 
-    @Test("chained filters, and, or, in the spelling with the context at the head")
+    @Test("chained filters, and, or, in the spelling that begins with the context")
     func chains() throws {
         let context = try Person.context()
         func check(_ people: [Person], _ test: (Person) -> Bool, _ place: SourceLocation = #_sourceLocation) {
@@ -263,7 +263,7 @@ struct QueryTests {
         #expect(try groups.limit(1).resolve(in: context).count == 1)
     }
 
-    @Test("ids keep the order asked for; unknown ones are left out")
+    @Test("ids keep the requested order; unknown ones are left out")
     func ids() throws {
         let context = try Person.context()
         #expect(try Person.query([30, 2, 99, 17]).resolve(in: context).map(\.id) == [30, 2, 17])
@@ -299,7 +299,7 @@ struct QueryTests {
             #expect(plan.access == .index(name: "byName", ranges: 1, entries: 15, reversed: false))
             #expect(try query.ids(in: context) == wanted)
         }
-        // Ties are promised by row id, also by an index with more properties.
+        // Ties are ordered by row id, also by an index with more properties.
         for (fewer, plain) in [
             (IndexedPerson.query().sorted(by: \.lastName), Person.query().sorted(by: \.lastName)),
             (IndexedPerson.query().sorted(by: \.lastName.desc), Person.query().sorted(by: \.lastName.desc)),

@@ -24,7 +24,7 @@ private struct Item {
 
 @Suite("Raw forms")
 struct RawFormsTests {
-    @Test("insert stores row and indexes and says nothing about relations")
+    @Test("insert stores row and index entries, and leaves relations alone")
     func insert() throws {
         var context = Context()
         try context.insert(Item(id: "1", name: "one", size: 3, parts: .ids(["2"])))
@@ -40,7 +40,7 @@ struct RawFormsTests {
         #expect(try context.isWhole())
     }
 
-    @Test("insert refuses a key that another holds, also in an index that would upsert")
+    @Test("insert refuses a key that another entity has, also in an index that would upsert")
     func collision() throws {
         var context = Context()
         try context.insert(Item(id: "1", name: "one"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saves and deletions that are refused midway, in a write that continues: nothing of them is left. Hooks and resolvers
-// that would run for ever come to an end.
+// Saves and deletions that are refused midway in a write that continues leave nothing behind. Hooks and resolvers
+// that would run for ever are ended.
 
 import Testing
 
@@ -20,7 +20,7 @@ private struct Outer {
     @Relationship() var inner: Inner?
 }
 
-/// Saves another entity once it is stored, and ignores a refusal.
+/// An entity that saves another one once it is stored, and ignores a refusal.
 @EntityModel
 private struct Trigger {
     let id: Int
@@ -37,7 +37,7 @@ private struct Witness {
     var note = "before"
 }
 
-/// The first of its indexes changes something, the second refuses.
+/// An entity with two indexes: the rule of the first changes something, that of the second refuses.
 @EntityModel
 private struct Place {
     @Unique<Self>(\.row, collisions: .noting) private var byRow
@@ -54,7 +54,7 @@ extension CollisionResolver<Place> {
     fileprivate static var refusing: Self { Self { _, _, _, _ in throw Refused() } }
 }
 
-/// The present holder of one of its keys is deleted, unless it is locked.
+/// An entity whose holder of a wanted key is deleted, unless it is locked.
 @EntityModel
 private struct Guest {
     @Unique<Self>(\.name, collisions: .replace) private var byName
@@ -83,7 +83,7 @@ private struct Photo {
     func willDelete(from context: inout Context) throws { if isLocked { throw Refused() } }
 }
 
-/// Links the entities deleted with it only when it is deleted itself.
+/// An entity that links the entities deleted with it while it is deleted.
 @EntityModel
 private struct Parting {
     let id: Int
@@ -194,7 +194,7 @@ struct RefusedChangesTests {
         #expect(try context.isWhole())
     }
 
-    @Test("are refused as such in a read, with any entity to be deleted for a key")
+    @Test("are refused in a read as such, whichever entity would be deleted for a key")
     func reads() throws {
         let database = try Database.inMemory(models: Guest.self, Album.self, Photo.self)
         try database.write { context in
@@ -215,7 +215,7 @@ struct RefusedChangesTests {
 
 // MARK: - Without end
 
-/// The present holder of its place moves on by one.
+/// The present holder of the place moves on by one.
 @EntityModel
 private struct Bench {
     @Unique<Self>(\.place, collisions: .movingOn) private var byPlace
@@ -246,7 +246,7 @@ private struct Pong {
     mutating func willSave(to context: inout Context) throws { try Ping(id: id + 1).save(to: &context) }
 }
 
-/// A chain that is deleted by hand.
+/// A chain whose hooks delete its entities one after the other.
 @EntityModel
 private struct Domino {
     let id: Int

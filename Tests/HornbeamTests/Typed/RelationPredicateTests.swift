@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on related entities, their number, and large relations that are paged, against the same by hand.
+// Conditions on related entities and their number, and large relations read by pages, compared with plain Swift.
 
 import Hornbeam
 import HornbeamTestSupport
@@ -148,7 +148,7 @@ struct RelationPredicateTests {
         try expect(.value(\.$leader.id, in: [4, nil])) { [4, nil].contains($0) }
         try expect(.value(\.$leader.id, notIn: [4, 5])) { ![4, 5].contains($0) }
         try expect(.value(\.$leader.id, notIn: [4, nil])) { ![4, nil].contains($0) }
-        // Sought the other way round, and within a condition on another relation.
+        // Read from the other side, and within a condition on another relation.
         let led = Set((0..<60).compactMap(leader))
         let leads = try Member.filter(.any(\.$leads, where: \.$leader.id != nil)).ids(in: context)
         #expect(leads == led.sorted())
@@ -242,7 +242,7 @@ struct RelationPredicateTests {
             try club.detach(10, 11, relation: \.$members, inverse: \.$clubs, in: &context)
             #expect(try members.count(in: context) == 4998)
             #expect(try members.limit(3, offset: 4987).ids(in: context) == [12, 9, 8])
-            // Linked before it is stored: the links have to be read then.
+            // Linked before it is stored, so the links have to be read.
             var more = club
             more.$members = .appending(ids: [77_777])
             try more.save(to: &context)

@@ -31,7 +31,7 @@ struct RequiredRelationTests {
     private func strict() throws -> Database {
         let database = try Database.inMemory(models: Room.self, Seat.self, requiresRelations: true)
         try database.write { context in
-            // The room is saved later than its seats: the state at the end counts.
+            // The room is saved after its seats: the state at the end of the write counts.
             try Seat(id: 1, room: .id("r"), maker: .id("m")).save(to: &context)
             try Seat(id: 2, room: .id("r"), maker: .id("m")).save(to: &context)
             try Room(id: "r").save(to: &context)
@@ -138,7 +138,7 @@ struct RequiredRelationTests {
             required.touch("Seat", RowID(rawValue: 7))
             for row in UInt64(0)..<4 { required.touch("Seat", RowID(rawValue: 20_000 + 10 * inner + row)) }
             required.touch("Room", RowID(rawValue: 7))
-            // The last one stays. The inner transaction didn't touch the earlier ones.
+            // The last change stays. The inner transaction didn't touch the earlier ones.
             if inner < 2 { #expect(required.forget(downTo: count) == 5) }
         }
         #expect(required.count == 10_005)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nested levels with a condition, and levels with all entities of a type, linked or not: as a program queries them to
-// send all changes since the last time.
+// Nested levels with a condition, and levels with all entities of a type, linked or not: such queries are for
+// programs that send all changes since the last time.
 
 import Foundation
 import Testing
@@ -26,7 +26,7 @@ private struct Leader: Codable {
     @Relationship(inverse: \.leader) var led: Group?
 }
 
-/// All models of a program; nothing is ever linked to it.
+/// All models of a program. Nothing is ever linked to this entity.
 @EntityModel
 private struct Everything: Codable {
     var id = "everything"
@@ -38,7 +38,7 @@ private struct Everything: Codable {
 
 @Suite("Schema queries and nested conditions")
 struct SchemaQueryTests {
-    /// People a and b, b being in group g, then a time, then person c, also in g.
+    /// Returns a context with people a and b, of whom b is in group g, then a time, then person c, also in g.
     private func store() throws -> (Context, since: ClosedRange<Date>) {
         var context = Context()
         try Everything().save(to: &context)
@@ -105,7 +105,7 @@ struct SchemaQueryTests {
         #expect(try Group.query("g").id(\.$leader).resolve(in: context)?.$leader.id == "l")
     }
 
-    @Test("schemaQuery gives all of a list's type, nested too, and none of one")
+    @Test("schemaQuery gives all entities of a to-many relation's type, nested ones too, and none of a to-one's")
     func schemaQuery() throws {
         let (context, since) = try store()
         #expect(try Fellow.schemaQuery().ids(in: context) == ["b", "a", "c"])

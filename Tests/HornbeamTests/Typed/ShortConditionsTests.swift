@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions in the words of Swift's collections mean the same as the longer forms, and use the same indexes.
+// Conditions in the words of Swift's collections are equivalent to the longer forms, and use the same indexes.
 
 import Hornbeam
 import Testing

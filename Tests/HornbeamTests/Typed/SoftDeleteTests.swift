@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deleted entities: the traces of deleting, how they are restored, and how they are forgotten.
+// Deleted entities: what deleting leaves, how it is restored, and how it is forgotten.
 
 import Foundation
 import HornbeamTestSupport
@@ -41,7 +41,7 @@ private struct Scrap {
     func asDeleted(in context: Context) throws -> Deleted<Self>? { nil }
 }
 
-/// Records what its hooks see of it and its deleted self.
+/// An entity whose hooks record what they see of it and of its deleted form.
 @EntityModel
 private struct Witness {
     let id: Int
@@ -57,7 +57,7 @@ private struct Witness {
     }
 
     final class Log: @unchecked Sendable {
-        // A single test writes it, in one thread.
+        // Only one test writes it, in one thread.
         private(set) var lines: [String] = []
         func add(_ line: String) { lines.append(line) }
     }
@@ -92,7 +92,7 @@ struct SoftDeleteTests {
         #expect(try context.isWhole())
     }
 
-    @Test("are restored completely, and are gone then")
+    @Test("are gone once they are restored, which restores them completely")
     func restoring() throws {
         var context = try library()
         let before = try #require(try Writer.query("w").with(.ids).resolve(in: context))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole surface of the entity model by name, in both spellings: with the context at the end, and with the context
-// at the head. Mostly this tests that calls compile; other tests cover their meaning. Docs/entities.md lists deliberate
-// omissions.
+// All functions of the entity model by name, in both spellings: with the context at the end and at the beginning.
+// Mostly this tests that calls compile; other tests check their effects. Docs/entities.md lists deliberate omissions.
 
 import Foundation
 import HornbeamFoundation
@@ -59,7 +58,7 @@ private struct All {
 }
 
 extension CollisionResolver<Writer> {
-    /// With the newer resolver's arguments.
+    /// A resolver with the newer arguments.
     fileprivate static var handOver: Self {
         CollisionResolver { existingId, newEntity, indexName, context in
             guard newEntity.isLead == true, var other = try Writer.query(existingId).resolve(in: context)
@@ -69,7 +68,7 @@ extension CollisionResolver<Writer> {
         }
     }
 
-    /// With the older one's arguments, and the one error of that library.
+    /// A resolver with the older arguments, which throws the one error of the described library.
     fileprivate static var refusing: Self {
         CollisionResolver {
             (existingId: String, newId: String, indexName: String, context: inout Context) in
@@ -155,11 +154,11 @@ struct SurfaceTests {
         bea.$boss = .id("a")
         try bea.save(\.$boss, to: &context)
         #expect(try Writer.query("b").id(\.$boss).resolve(in: context)?.$boss.id == "a")
-        // Nothing of it is saved, if one of the entities is refused.
+        // If one of the entities is refused, nothing of the relation is saved.
         bea.$boss = .relation(Writer(id: "c", name: "Cy", age: 1, mail: "b@x"))
         #expect(throws: HornbeamError.self) { try bea.save(\.$boss, to: &context) }
         #expect(try Writer.query("b").id(\.$boss).resolve(in: context)?.$boss.id == "a")
-        // The entity itself may be missing yet.
+        // The entity itself need not be stored.
         try Writer(id: "z", name: "", age: 0, mail: "", texts: .ids([2])).save(
             \.$texts, inverse: \.$author, to: &context)
         #expect(try Piece.query(2).id(\.$author).resolve(in: context)?.$author.id == "z")
@@ -222,7 +221,7 @@ struct SurfaceTests {
         #expect(try context.isWhole())
     }
 
-    @Test("of queries, with the context at the end")
+    @Test("of queries that end with the context")
     func queries() throws {
         let context = try stored()
         let lead: EqualityPredicate<Writer, Bool?> = \.isLead == true
@@ -282,7 +281,7 @@ struct SurfaceTests {
         #expect(try All.query().with(\.$writers) { $0.schemaQuery() }.resolve(in: context).isEmpty)
     }
 
-    @Test("of queries, with the context at the head")
+    @Test("of queries that begin with the context")
     func queriesWithContext() throws {
         let context = try stored()
         #expect(try Writer.query("a", in: context).resolve()?.id == "a")
@@ -306,7 +305,7 @@ struct SurfaceTests {
                 .count == 2)
     }
 
-    @Test("of collisions: programs can read the cause of a refusal in two forms")
+    @Test("of collisions: programs can read the cause of a refusal in two ways")
     func collisions() throws {
         var context = try stored()
         let found = #expect(throws: HornbeamError.self) {
@@ -370,7 +369,7 @@ struct SurfaceTests {
     }
 }
 
-/// Two relations to its own type.
+/// An entity with two relations to its own type.
 @EntityModel
 private struct Twin {
     let id: Int

@@ -17,7 +17,7 @@ private struct Article {
     var shout: String { title.uppercased() }
 }
 
-/// Its index is over a text and an optional one.
+/// An entity with an index over a text and an optional one.
 @EntityModel
 private struct Page {
     @FullTextIndex<Self>(\.title, \.summary) private var search
@@ -27,7 +27,7 @@ private struct Page {
     var summary: String?
 }
 
-/// Counts how often it is asked for its place.
+/// An entity that counts the reads of its place.
 @EntityModel
 private struct Counted {
     static let looks = Mutex(0)
@@ -78,7 +78,7 @@ struct TextQueryTests {
         #expect(try ids(.string(\.shout, hasPrefix: "BI", caseSensitive: true), context) == ["2"])
     }
 
-    @Test("matches at the head of a query gives the best first, with scores")
+    @Test("a query that begins with matches gives the best first, with scores")
     func ranking() throws {
         let context = try context()
         let query = Article.filter(.string(\.title, \.content, matches: "swift database"))
@@ -121,7 +121,7 @@ struct TextQueryTests {
         #expect(try query.limit(7, offset: 3).ids(in: context) == Array(wanted[3..<10]))
     }
 
-    @Test("matches means the same with and without an index, in any case")
+    @Test("matches gives the same with and without an index, in any case")
     func withoutIndex() throws {
         let context = try context()
         for text in ["SWIFT", "hello", "database bird", "next", "nothing", "unknown"] {

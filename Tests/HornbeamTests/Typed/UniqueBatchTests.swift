@@ -21,7 +21,7 @@ private struct Seat: Equatable {
     @Relationship(inverse: \.behind) var inFront: Seat?
 }
 
-/// Trims its name before it is saved, and replaces a sign at the end by its id.
+/// An entity that trims its name before it is saved, and replaces a sign at the end by its id.
 @EntityModel
 private struct Trimmed {
     @Unique<Self>(\.name, collisions: .throw) private var byName
@@ -42,7 +42,7 @@ private struct Shelf {
     @Relationship() var items: [Trimmed]?
 }
 
-/// Exchanges the numbers of two seats while it is saved.
+/// An entity that exchanges the numbers of two seats while it is saved.
 @EntityModel
 private struct Swapper {
     @Unique<Self>(\.key, collisions: .throw) private var byKey
@@ -70,7 +70,7 @@ struct UniqueBatchTests {
         Dictionary(uniqueKeysWithValues: try Seat.query().resolve(in: context).map { ($0.id, $0.number) })
     }
 
-    @Test("of two new entities with one key in one write the second collides with the first")
+    @Test("collide for two new entities of one write: the second with the first")
     func twoNewOnes() throws {
         let database = try Database.inMemory(models: Seat.self)
         try database.write { (context) throws in
@@ -79,7 +79,7 @@ struct UniqueBatchTests {
                 try Seat(id: "y", number: 7, holder: "other").save(to: &context)
             }
             #expect(error?.code == .uniqueViolation)
-            // With an index that upserts it takes the first one's place.
+            // With an index that upserts, the new entity replaces the first one.
             try Seat(id: "y", number: 8, holder: "z").save(to: &context)
             #expect(try numbers(context) == ["y": 8])
         }
@@ -109,7 +109,7 @@ struct UniqueBatchTests {
         #expect(try Seat.filter(\.holder == "z").ids(in: context) == ["y"])
         try ["x", "y"].forEach { try context.remove(Seat.self, id: $0) }
         try Deleted<Seat>.purge(before: nil, from: &context)
-        // One after the other, the first takes the other's place.
+        // Saved separately, the first one takes the other's place.
         try Seat(id: "a", number: 0, holder: "h0").save(to: &context)
         #expect(try context.ids(Seat.self) == ["a", "c"])
     }
@@ -139,7 +139,7 @@ struct UniqueBatchTests {
         #expect(try context.isWhole())
     }
 
-    @Test("are refused one by one, as they are outside of a batch")
+    @Test("are refused for single entities as outside of a batch")
     func single() throws {
         var context = try seats()
         let error = #expect(throws: HornbeamError.self) { try Seat(id: "a", number: 1).save(to: &context) }
@@ -185,12 +185,12 @@ struct UniqueBatchTests {
         #expect(error?.message.contains("a 0, b 0, c 0, d 0, e 5, f 6") == true)
         try [Seat(id: "p", number: 1, e: 5, f: 7), Seat(id: "q", number: 2, e: 5, f: 6)].save(to: &context)
         #expect(try Seat.query().resolve(in: context).map(\.f) == [7, 6])
-        // A nil exempts.
+        // A nil makes an entity exempt.
         try [Seat(id: "p", number: 1), Seat(id: "q", number: 2)].save(to: &context)
         #expect(try context.isWhole())
     }
 
-    @Test("are those after willSave, and a hook that throws undoes the whole batch")
+    @Test("are compared after willSave, and a hook that throws undoes the whole batch")
     func hooks() throws {
         var context = Context()
         try [Trimmed(id: 1, name: "one"), Trimmed(id: 2, name: "two")].save(to: &context)
@@ -205,7 +205,7 @@ struct UniqueBatchTests {
         #expect(try context.ids(Trimmed.self) == [1, 2])
     }
 
-    @Test("of nested entities are those after their own hooks")
+    @Test("of nested entities are compared after their own hooks")
     func nestedHooks() throws {
         var context = Context()
         try Trimmed(id: 1, name: "one").save(to: &context)
@@ -232,7 +232,7 @@ struct UniqueBatchTests {
         try [Swapper(id: 1, key: 1), Swapper(id: 2, key: 2)].save(to: &context)
         try [Swapper(id: 1, key: 2), Swapper(id: 2, key: 1)].save(to: &context)
         #expect(try Swapper.query().resolve(in: context).map(\.key) == [2, 1])
-        // Twice by the first save, and twice by the second.
+        // Exchanged twice by the first save, and twice by the second.
         #expect(try numbers(context) == ["a": 0, "b": 1, "c": 2])
         try Swapper(id: 3, key: 3).save(to: &context)
         #expect(try numbers(context) == ["a": 1, "b": 0, "c": 2])
@@ -276,7 +276,7 @@ struct UniqueBatchTests {
             let before = try database.read { try numbers($0) }
             let chosen = ids.shuffled(using: &random).prefix(random.below(12) + 1)
             var free = chosen.compactMap { before[$0] }.shuffled(using: &random)
-            // Sometimes the number of an unchanged entity, or a number twice.
+            // Sometimes the number of an unchanged entity, or one number twice.
             let isLegal = !random.oneIn(3)
             if !isLegal, let wrong = (0..<12).filter({ $0 != free[0] }).randomElement(using: &random) {
                 free[0] = wrong

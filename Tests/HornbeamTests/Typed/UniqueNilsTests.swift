@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nil in unique indexes: any number of entities may have it, or, if the declaration says so, only one.
+// Nil in unique indexes: any number of entities may have it, or only one, if the declaration says so.
 
 import Foundation
 import HornbeamPages
@@ -39,7 +39,7 @@ private struct Guest: Equatable {
 }
 
 extension CollisionResolver where Entity == Guest {
-    /// The present holder of the key gets another one.
+    /// A rule that gives the present holder of the key another one.
     fileprivate static var yielding: Self {
         CollisionResolver { existing, _, _, context in
             guard var guest: Guest = try context.find(existing) else { return }
@@ -59,9 +59,9 @@ struct UniqueNilsTests {
         try database.write { (context) throws in
             try Guest(1).with { $0.seat = nil }.save(to: &context)
             #expect(codeThrown { try Guest(2).with { $0.seat = nil }.save(to: &context) } == .uniqueViolation)
-            // An entity saved again is the same one.
+            // Saving an entity again isn't a collision.
             try Guest(1).with { $0.seat = nil }.save(to: &context)
-            // The rest of a compound key counts.
+            // The rest of a compound key is compared.
             try Guest(3).with { ($0.name, $0.table) = (nil, "a") }.save(to: &context)
             try Guest(4).with { ($0.name, $0.table) = (nil, nil) }.save(to: &context)
             try Guest(5).with { ($0.name, $0.table) = ("b", nil) }.save(to: &context)
@@ -69,7 +69,7 @@ struct UniqueNilsTests {
                 let guest = Guest(6).with { ($0.name, $0.table) = (name, table) }
                 #expect(codeThrown { try guest.save(to: &context) } == .uniqueViolation)
             }
-            // All coats except these have been nil.
+            // All coats but these have been nil.
             #expect(try Guest.filter(\.coat == nil).count(in: context) == 4)
             #expect(try Guest.filter(\.seat == nil).ids(in: context) == [1])
             #expect(try Guest.filter(\.name == nil && \.table == nil).ids(in: context) == [4])
@@ -77,7 +77,7 @@ struct UniqueNilsTests {
         #expect(try database.isSound())
     }
 
-    @Test("Collisions have the rules of any other key")
+    @Test("Collisions follow the rules of any other key")
     func rules() throws {
         let database = try database()
         try database.write { (context) throws in
@@ -120,7 +120,7 @@ struct UniqueNilsTests {
         #expect(try database.isSound())
     }
 
-    /// The declaration above, with the given value of the switch.
+    /// Returns the declaration above with the given option.
     private func description(nilsDistinct: Bool) -> EntityDescription {
         var type = Guest.entityShape.description
         type.indexes = type.indexes.map { index in
@@ -141,7 +141,7 @@ struct UniqueNilsTests {
         }
     }
 
-    @Test("A declaration that has changed has its index built anew, or is refused with the file as it was")
+    @Test("A changed declaration makes the index be rebuilt, or is refused with the file unchanged")
     func changed() throws {
         let file = try file(nilsDistinct: true, seats: [nil, 1, nil])
         let error = #expect(throws: HornbeamError.self) { try file.open([Guest.self]) { _ in } }
@@ -159,14 +159,14 @@ struct UniqueNilsTests {
         }
     }
 
-    @Test("The switch is stored with the schema, and only where it is turned")
+    @Test("The option is stored with the schema, and only where it isn't the default")
     func stored() throws {
         let indexes = Guest.entityShape.description.indexes
         #expect(indexes.filter { !$0.nilsDistinct }.map(\.name) == ["bySeat", "byPlace", "byBadge", "byHost"])
         let text = String(decoding: try JSONEncoder().encode(indexes), as: UTF8.self)
         #expect(text.components(separatedBy: "nilsDistinct").count == 5)
         #expect(try JSONDecoder().decode([IndexDescription].self, from: Data(text.utf8)) == indexes)
-        // A file that already has it is opened without building anything.
+        // A file that already has the option is opened without building anything.
         let kept = try file(nilsDistinct: false, seats: [nil, 1])
         var built: [String] = []
         try kept.open([Guest.self], progress: { built.append("\($0)") }) { _ in }

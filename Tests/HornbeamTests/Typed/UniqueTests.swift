@@ -75,7 +75,7 @@ struct UniqueTests {
         #expect(try context.ids(Account.self) == ["1"])
         #expect(try Account.filter(\.username == "ann").count(in: context) == 0)
         #expect(try Account.filter(.string(\.about, matches: "ghost")).count(in: context) == 0)
-        // Its username would be free, had the refused save not taken it.
+        // This username would be taken if the refused save had stored it.
         try account("3", "ann", "c@x").save(to: &context)
         #expect(try context.ids(Account.self) == ["1", "3"])
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stored raw values that an enum doesn't have, or no longer has: how they are read, that their entities can be deleted,
+// Stored raw values that an enum doesn't have, or no longer has: how they are read, how their entities are deleted,
 // and that each remedy in the error's message works.
 
 import Foundation
@@ -10,11 +10,11 @@ import Testing
 @testable import HornbeamEngine
 
 private enum Stage: String, Codable { case open, shut }
-/// An enum that is a column value too.
+/// An enum that is also a column value.
 private enum Rating: Int, Codable, IndexKey { case good = 1, bad }
 private struct Details: Codable, Equatable { var note: String }
 
-/// The type in an earlier program, whose enums had cases that are gone now.
+/// The type in an earlier program, whose enums had more cases.
 private let earlier = EntityDescription(
     name: "Ticket",
     columns: [
@@ -22,7 +22,7 @@ private let earlier = EntityDescription(
         column("details", .json),
     ])
 
-/// A file with four entities: 1 and 2 have only today's cases, 3 has former ones, and so has a list in 4.
+/// Returns a file with four entities: 1 and 2 have only present cases, 3 has former ones, and so has a list in 4.
 private func file(_ name: String) throws -> MigratedFile {
     var type = earlier
     type.name = name
@@ -138,7 +138,7 @@ struct UnknownRawValuesTests {
         }
     }
 
-    @Test("don't prevent notifying an entity of a removed link")
+    @Test("don't prevent an entity from being notified of a removed link")
     func notified() throws {
         try file("Strict").open([Strict.self, Part.self]) { database throws in
             try database.write { context in

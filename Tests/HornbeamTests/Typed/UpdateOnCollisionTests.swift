@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `collisions: .update`: a new entity is saved in place of the stored one that has its unique key. Also the behaviour
-// of a unique index without this option.
+// `collisions: .update`: a new entity is saved in place of the stored one that has its unique key. Also a unique
+// index without this option.
 
 import Hornbeam
 import Synchronization
@@ -33,7 +33,7 @@ private struct Folder: Equatable {
     let id: Int
 }
 
-/// Its id is another property.
+/// An entity whose id is another property.
 @EntityModel
 private struct Tag {
     @Unique<Self>(\.name) private var byName
@@ -94,7 +94,7 @@ struct UpdateOnCollisionTests {
         #expect(try Feed.query(1).with(.ids).resolve(in: context)?.$items.ids == [10, 11, 12])
     }
 
-    @Test("is the last of a list that saves it several times")
+    @Test("gets the last values of a list that saves it several times")
     func list() throws {
         var context = try stored()
         try [Feed(id: 2, url: "a", title: "B"), Feed(id: 3, url: "a", title: "C"), Feed(id: 4, url: "d")]
@@ -155,7 +155,7 @@ private struct Pair {
     var right: String
     var extra: Int
 
-    /// Takes a key that its replacing entity wants.
+    /// Takes a key that the entity replacing it wants.
     func didDelete(from context: inout Context) throws {
         if extra == 1 { try Pair(id: 9, left: "new", right: "stolen", extra: 9).save(to: &context) }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check of everything that a context sees, as a test wants it: each problem is an issue.
+// The check of everything that a context sees, for tests: each problem is recorded as an issue.
 
 import Testing
 
@@ -7,7 +7,7 @@ import Testing
 @testable import HornbeamEngine
 
 extension Context {
-    /// Whether rows, ids, indexes, links and deleted entities fit together.
+    /// Returns whether rows, ids, indexes, links and deleted entities agree.
     func isWhole(_ location: SourceLocation = #_sourceLocation) throws -> Bool {
         let core = try session.core
         try core.flush()

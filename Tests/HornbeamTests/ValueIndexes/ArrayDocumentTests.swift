@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The document on array indexes of Couchbase Lite: its person with contacts and phones, its queries, its results; the
-// edge cases that it leaves to its tests; and its mistakes.
+// Couchbase Lite's document on array indexes: its person with contacts and phones, its queries and results; the edge
+// cases that it leaves to its tests; and its mistakes.
 
 import Foundation
 import HornbeamPages
@@ -40,7 +40,7 @@ struct ContactPerson: Equatable {
 }
 
 extension ContactPerson {
-    /// The document's.
+    /// The document's person.
     static let sam = ContactPerson(
         id: 1, name: "Sam",
         contacts: [
@@ -79,7 +79,7 @@ extension ContactPerson {
     }
 }
 
-@Suite("Couchbase Lite's array indexes, as the document has them")
+@Suite("Couchbase Lite's array indexes")
 struct ArrayDocumentTests {
     private func people() throws -> Database {
         let database = try Database.inMemory(models: ContactPerson.self)
@@ -154,7 +154,7 @@ struct ArrayDocumentTests {
                 ContactPerson.self, withName: "nestedArray",
                 config: ArrayIndexConfiguration(path: "contacts[].phones", expressions: ["type", "number"]))
         }
-        // Several over one path.
+        // Several indexes over one path.
         try database.createIndex(ArrayIndex("numbers", \ContactPerson.contacts, each: \.phones, \.number))
         let numbers = ContactPerson.query().unnest(\.contacts).unnest(\.phones).filter { $0.number > "3" }
         let plan = try database.read { context in try numbers.explain(in: context) }
@@ -221,7 +221,7 @@ struct ArrayDocumentTests {
         #expect(try database.plan(query).access == .index(name: "city", ranges: 1, entries: 1, reversed: false))
         #expect(try database.plan(query).filter == nil)
         #expect(try database.results(query) == [.sam])
-        // Both conditions for one element, not for two.
+        // Both conditions must hold for one element.
         let mixed = ContactPerson.filter(.any(\.contacts) { $0.address.state == "WA" && $0.type == "primary" })
         #expect(try database.plan(mixed).indexes == ["city"])
         #expect(try database.results(mixed) == [])
@@ -229,7 +229,7 @@ struct ArrayDocumentTests {
         let digits = ContactPerson.query().unnest(\.contacts).unnest(\.phones).filter { $0.digits == "2061236789" }
         #expect(try database.read { context in try digits.explain(in: context) }.indexes == ["digits"])
         #expect(try database.read { context in try digits.count(in: context) } == 1)
-        // Three levels, the last one optional.
+        // Three levels, of which the last is optional.
         try database.write { (context) throws in
             var sam = ContactPerson.sam
             sam.contacts[1].phones[0].calls = [3, 4, 3]
@@ -265,7 +265,7 @@ struct ArrayDocumentTests {
             try database.write { (context) throws in try ContactPerson(id: 1, likes: likes).save(to: &context) }
             #expect(try entries() == likes.count && count("x") == xs)
         }
-        // Both nil and empty, before and after.
+        // Nil and an empty array, before and after.
         #expect(try database.index(withName: "marks")?.entries == 0)
         try database.write { (context) throws in
             try ContactPerson(id: 2, marks: [1, 1]).save(to: &context)
@@ -301,7 +301,7 @@ struct ArrayDocumentTests {
         #expect(before.filter { !after.contains($0) } == [before[1]])
     }
 
-    @Test("equal elements are rows of their own, their parents come once, and groups count them")
+    @Test("equal elements are separate rows, their parents come once, and groups count each element")
     func duplicates() throws {
         let database = try Database.inMemory(models: ContactPerson.self)
         try database.write { (context) throws in
@@ -394,7 +394,7 @@ struct ArrayDocumentTests {
     }
 }
 
-@Suite("Array indexes against plain scans")
+@Suite("Array indexes compared with scans")
 struct ArrayIndexModelTests {
     @Test("every query gives the same answer with and without indexes", arguments: SeededGenerator.seeds(4))
     func differential(seed: UInt64) throws {

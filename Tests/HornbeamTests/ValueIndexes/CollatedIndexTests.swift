@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collations of indexes, of comparisons and of sorts. Queries with an index's collation use the index, others give the
-// same without it, and the plan says why.
+// Collations of indexes, comparisons and sorts. Queries with an index's collation use the index; others give the same
+// results without it, and the plan says why.
 
 import Foundation
 import HornbeamKeys
@@ -171,7 +171,7 @@ struct CollatedIndexTests {
                 #expect(try database.results(query).map(\.id) == expected.map(\.0), "\(plan)")
                 #expect(try database.read { context in try query.count(in: context) } == expected.count, "\(plan)")
                 used.formUnion(plan.indexes)
-                // Compound, of an optional.
+                // A compound index, with an optional component.
                 let compound = Townsperson.filter(\.age == 1 && \.nick >= bound)
                 let some = try model.values.filter { person in
                     try person.age == 1 && person.nick.map { try !key($0).lexicographicallyPrecedes(wanted) } ?? false
@@ -184,7 +184,7 @@ struct CollatedIndexTests {
         #expect(used.count >= 8, "\(used)")
     }
 
-    @Test("unique keys are those that are equal under the collation")
+    @Test("unique keys are compared by the collation")
     func unique() throws {
         let database = try town()
         try database.write { (context) throws in
@@ -272,7 +272,7 @@ struct CollatedIndexTests {
         }
         let index = ValueIndex("later", \Townsperson.name, collation: .unicode)
         try database.createIndex(index)
-        // As the other version has left it: its identity, and entries that are useless for this one.
+        // What the other version has left: its identity, and entries that are useless for this version.
         let changed = try database.store.beginWrite()
         let stored = try #require(try RegisteredCatalogue.read("later", in: changed))
         func identity(_ settings: [String: String]) -> [UInt8] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sort keys of another version of a collation have another order. A file with such an index opens as any other, no
-// query trusts the index, and opening the file for writing builds it anew, with the models that declare it or without.
+// Another version of a collation orders its sort keys differently. A file with such an index opens normally, no query
+// trusts the index, and opening the file for writing rebuilds it, with or without the models that declare it.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -25,9 +25,9 @@ struct CollationVersionTests {
     }
     private static let remark = "index byName isn't used: it is in the order of unicode:sv as of icu-0."
 
-    /// A file whose declared indexes are as another system has left them: their catalogue names another version, and
-    /// the keys of `byName` are reversed, so that a query that uses it finds something else.
-    /// - Parameter collation: the collation of `byName`, if it is to have another name.
+    /// Returns a file whose declared indexes another system has left: their catalogue names another version, and the
+    /// keys of `byName` are reversed, so that a query that uses it finds wrong results.
+    /// - Parameter collation: the collation of `byName`, if it has another name.
     private func outdated(collation: String? = nil) throws -> [UInt8] {
         let disk = try SimulatedDisk()
         let database = try MigratedFile.open(disk, [Townsperson.self, Neighbour.self], [])
@@ -35,7 +35,7 @@ struct CollationVersionTests {
             for (id, name) in Self.names.enumerated() {
                 try Townsperson(id: id, name: name, email: "\(name)@\(id)").save(to: &context)
             }
-            // Enough that an index is worth it.
+            // Enough entities to make an index worthwhile.
             for id in 100..<300 { try Townsperson(id: id, name: "m\(id)").save(to: &context) }
         }
         try database.createIndex(ValueIndex("later", \Townsperson.name, collation: .unicode))
@@ -65,7 +65,7 @@ struct CollationVersionTests {
         return try Database(opening) { () throws(StorageError) in try TreeStore.open(file: disk) }
     }
 
-    /// The collation versions of the indexes in the file's catalogue.
+    /// Returns the collation versions of the indexes in the file's catalogue.
     private func versions(_ disk: SimulatedDisk) throws -> Set<String> {
         let store = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()))
         let read = try store.beginRead()
@@ -94,7 +94,7 @@ struct CollationVersionTests {
         try other.write { (context) throws in try Neighbour(id: 1, street: "High Street").save(to: &context) }
         try other.close()
         #expect(try !versions(disk).contains { $0.contains("-0.") })
-        // No later opening has any work.
+        // Later openings have nothing to do.
         let store = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()))
         let read = try store.beginRead()
         let known = try #require(try SchemaCatalogue.open([], in: read))
@@ -122,12 +122,12 @@ struct CollationVersionTests {
             #expect(plan.remarks.contains { $0.hasPrefix(Self.remark) }, "\(plan)")
             #expect(plan.description.contains(Self.remark))
             #expect(try database.results(late).map(\.name) == ["Z", "å", "Å", "ä", "ö"])
-            // A look-up in a unique index too.
+            // A look-up in a unique index must not trust it either.
             let one = Townsperson.filter(\.email == "Z@1".collated(.caseInsensitive))
             #expect(try database.plan(one).indexes == [])
             #expect(try database.plan(one).remarks.contains { $0.hasPrefix("index byEmail isn't used") })
             #expect(try database.results(one).map(\.id) == [1])
-            // A query without the index gets no remark.
+            // A query that doesn't concern the index gets no remark.
             #expect(try database.plan(Townsperson.filter(\.id > 3)).remarks == [])
         }
         try database.close()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders by computed properties: an index over the property gives them, in either direction and with a limit, and
-// without one they are the same.
+// Orders by computed properties: an index over the property gives them, in either direction and with a limit. Without
+// an index the results are equal.
 
 import HornbeamTestSupport
 import Testing
@@ -23,7 +23,7 @@ struct ComputedMeasure: Equatable {
     var opposite: Mirrored { Mirrored(rawValue: size) }
 }
 
-/// Stored as a number, and in the other order.
+/// A value that is stored as a number with the opposite order.
 struct Mirrored: RawRepresentable, Comparable, Sendable {
     let rawValue: Int
     static func < (left: Self, right: Self) -> Bool { left.rawValue > right.rawValue }
@@ -104,7 +104,7 @@ struct ComputedOrderTests {
         #expect(
             try database.results(ComputedMeasure.query().sorted(by: \.isLarge.desc, \.lowerName.desc)).map(\.isLarge)
                 == measures.map(\.isLarge).sorted { $0 && !$1 })
-        // Values stored in another order than their own are sorted by their own.
+        // Values whose stored form has another order are sorted by their own order.
         #expect(
             try database.results(ComputedMeasure.query().sorted(by: \.opposite)).map(\.size)
                 == measures.map(\.size).sorted(by: >))

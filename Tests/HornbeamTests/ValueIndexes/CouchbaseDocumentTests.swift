@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The document on indexing of Couchbase Lite, feature by feature: its data, its calls, its results; and its open
+// Couchbase Lite's document on indexing, feature by feature: its data, its calls, its results, and its open
 // questions.
 
 import Foundation
@@ -10,7 +10,7 @@ import Testing
 @testable import HornbeamEngine
 @testable import HornbeamMapReduce
 
-@Suite("Couchbase Lite's indexes, as the document has them")
+@Suite("Couchbase Lite's indexes")
 struct CouchbaseDocumentTests {
     private func hotels() throws -> Database {
         let database = try Database.inMemory(models: Hotel.self)
@@ -46,7 +46,7 @@ struct CouchbaseDocumentTests {
         #expect(plan.filter == nil && plan.order == .byAccess && plan.isCountKnown)
         #expect(try database.results(query) == before)
         #expect(before.contains { $0.name == "The Michigander" })
-        // Each condition alone: a leftmost prefix can use the index, the second component alone can't.
+        // Each condition alone: the first component alone can use the index, the second can't.
         #expect(try database.plan(Hotel.filter(\.type == "museum")).indexes == ["TypeNameIndex"])
         #expect(try database.plan(Hotel.filter(\.name == "M-12")).indexes == [])
         #expect(try database.deleteIndex(withName: "TypeNameIndex"))
@@ -153,17 +153,17 @@ struct CouchbaseDocumentTests {
         let plan = try database.plan(Hotel.filter(\.type == "hotel" && \.name > "M"))
         #expect(plan.indexes == ["hotels"] && plan.filter == nil && plan.isCountKnown)
         #expect(plan.candidates == all.count)
-        // Only its condition, and in its order.
+        // Only the index's condition, in the index's order.
         let ordered = Hotel.filter(\.type == "hotel").sorted(by: \.name).limit(2)
         #expect(try database.plan(ordered).indexes == ["hotels"])
         #expect(try database.plan(ordered).order == .byAccess)
         #expect(try database.results(ordered).map(\.name) == ["A-0", "A-104"])
-        // Other queries need entities that it doesn't have.
+        // Other queries need entities that the index lacks.
         #expect(try database.plan(Hotel.filter(\.name > "M")).indexes == [])
         #expect(try database.plan(Hotel.filter(\.type == "route" && \.name > "M")).indexes == [])
         #expect(try database.plan(Hotel.filter(\.type == "hotel" || \.name > "M")).indexes == [])
         #expect(try database.plan(Hotel.query().sorted(by: \.name)).indexes == [])
-        // A change of the condition's property adds an entity or removes it.
+        // A change of the condition's property adds an entity to the index or removes it.
         try database.write { (context) throws in
             try Hotel(id: "hotel123", type: "ruin", name: "The Michigander").save(to: &context)
             try Hotel(id: "1", type: "hotel", name: "New").save(to: &context)
@@ -211,7 +211,7 @@ struct CouchbaseDocumentTests {
         let range = Hotel.filter(\.lowerName >= "x" && \.lowerName < "y")
         #expect(try database.plan(range).access == .index(name: "lower", ranges: 1, entries: 7, reversed: false))
         #expect(try database.plan(Hotel.filter(\.name == "The Michigander")).indexes == [])
-        // Nested in a stored property.
+        // An expression inside a stored property.
         let things = try Database.inMemory(models: IndexedThing.self)
         try things.write { (context) throws in
             for id in 0..<50 {
@@ -268,7 +268,7 @@ struct CouchbaseDocumentTests {
         try database.read { (context) throws in
             #expect(try query.explain(in: context).indexes == ["TypeNameIndex"])
             try database.deleteIndex(withName: "TypeNameIndex")
-            // This state of the file still has it, and so may the query.
+            // The read's state of the file still has the index, and the query may use it.
             #expect(try query.resolve(in: context) == expected)
             try database.createIndex(Hotel.self, withName: "TypeNameIndex", config: config)
             #expect(try query.resolve(in: context) == expected)

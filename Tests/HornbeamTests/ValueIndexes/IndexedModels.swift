@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entities of the tests of value and array indexes: the document's own, and one with a property of each kind.
+// Entities of the tests of value and array indexes: the document's, and one with a property of each kind.
 
 import Foundation
 import HornbeamTestSupport
@@ -47,7 +47,7 @@ struct IndexedThing: Equatable {
 }
 
 extension IndexedThing {
-    /// Few different values of each property, so that queries find something, some of them difficult.
+    /// Few different values of each property, so that queries find something; some of the values are special cases.
     static func random(_ id: Int, _ random: inout SeededGenerator) -> IndexedThing {
         let names = ["", "a", "A", "b", "é", "e\u{301}", "ab\0c", "z", String(repeating: "long", count: 260)]
         let weights = [0.0, -0.0, 1.5, -2, .nan, .infinity]
@@ -93,7 +93,7 @@ extension IndexedThing {
 }
 
 extension Database {
-    /// How a query is answered.
+    /// Returns the plan of a query.
     func plan<Entity: EntityModelProtocol>(_ query: QueryList<Entity>) throws -> Plan {
         try read { context in try query.explain(in: context) }
     }
@@ -104,7 +104,7 @@ extension Database {
 }
 
 extension Plan {
-    /// The names of the registered indexes that it reads.
+    /// The names of the registered indexes that the plan reads.
     var indexes: [String] { access.indexes }
 }
 

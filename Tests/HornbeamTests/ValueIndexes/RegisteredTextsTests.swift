@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registered indexes over texts: of optional ones as of others, under names that are words of the query language, and
-// for lists of texts.
+// Registered indexes over texts: optional and other ones, under names that are words of the query language, and for
+// lists of texts.
 
 import HornbeamTestSupport
 import HornbeamTree
@@ -9,7 +9,7 @@ import Testing
 @testable import Hornbeam
 @testable import HornbeamEngine
 
-/// Its properties are called as words of the query language are.
+/// An entity whose properties have words of the query language as names.
 @EntityModel
 struct Mailing: Equatable {
     let id: Int

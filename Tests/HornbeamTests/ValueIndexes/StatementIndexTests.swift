@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Value indexes by names: `ValueIndexConfiguration` with a condition, and with expressions of the query language, used
-// by statements with the same expression.
+// Value indexes by names: `ValueIndexConfiguration` with a condition, and with expressions of the query language,
+// which statements use.
 
 import Foundation
 import HornbeamPages
@@ -59,7 +59,7 @@ struct StatementIndexTests {
     @Test("an index with a condition in words has only matching entities, and serves queries that imply it")
     func partial() throws {
         let database = try guests()
-        // As `guests` makes them: a query to the database might use the index.
+        // As `guests` makes them; computed here because a query might use the index.
         let adults = (0..<200).filter { $0 % 7 != 0 && $0 % 5 != 0 && $0 % 90 > 17 }
         let narrow = "age > 30 AND name = 'N4'"
         let before = try ids(database, narrow)
@@ -72,10 +72,10 @@ struct StatementIndexTests {
         #expect(try plan(database, narrow).contains("index adults"))
         #expect(try plan(database, "age > 3 AND name = 'N4'").contains("scan of 200 rows"))
         #expect(try plan(database, "name = 'N4'").contains("scan of 200 rows"))
-        // IS VALUED on the key is implied by a comparison with it, and can be asked for itself.
+        // A comparison with the key implies that it IS VALUED, which can also be a condition itself.
         let ordered = try Statement("SELECT id FROM Boarder WHERE name IS VALUED AND age > 17 ORDER BY name LIMIT 3")
         #expect(try database.read { context in try ordered.explain(in: context) }.contains("index adults"))
-        // Typed queries use it as well, and the file contains its whole definition.
+        // Typed queries use the index as well, and the file contains its whole definition.
         let typed = Boarder.filter(\.age > 30 && \.name == "N4")
         #expect(try database.plan(typed).indexes == ["adults"])
         #expect(try database.results(typed).map(\.id) == before)
@@ -130,11 +130,11 @@ struct StatementIndexTests {
         #expect(try plan(database, "lower(name) = 'n4'").contains("one range of 9 entries"))
         #expect(try plan(database, "upper(name) = 'N4'").contains("scan of 200 rows"))
         #expect(try plan(database, "name = 'N4'").contains("scan of 200 rows"))
-        // Its order too.
+        // The index gives its order too.
         let ordered = "SELECT id FROM Boarder ORDER BY lower(name) DESC LIMIT 3"
         let text = try database.read { context in try Statement(ordered).explain(in: context) }
         #expect(text.contains("index lower") && text.contains("backwards") && !text.contains("sort by"))
-        // It is the same index in every spelling, and is updated with its entities.
+        // Each spelling gives the same index, and it follows its entities.
         try database.createIndex(Boarder.self, withName: "lower", config: ValueIndexConfiguration([" LOWER(name)"]))
         try database.write { (context) throws in
             try Boarder(id: 1, name: "QUITE NEW").save(to: &context)

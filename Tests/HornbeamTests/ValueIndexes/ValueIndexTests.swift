@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Value indexes through their lives: against plain scans on random data, from one opening of the file to the next, and
-// seen by observers.
+// Value indexes through their lives: compared with scans of random data, from one opening of the file to the next,
+// and seen by observers.
 
 import Foundation
 import HornbeamPages
@@ -38,7 +38,7 @@ struct ValueIndexTests {
         let indexes = indexes()
         var used: Set<String> = []
         for round in 0..<6 {
-            // Some before their entities, some after them.
+            // Some indexes are created before their entities, some after them.
             for index in indexes where random.oneIn(3) || round == 3 { try indexed.createIndex(index) }
             for _ in 0..<60 {
                 let thing = IndexedThing.random(random.below(80), &random)
@@ -145,7 +145,7 @@ struct ValueIndexTests {
         try database.close()
     }
 
-    @Test("a changed version of a computed value has the index built anew")
+    @Test("a changed version of a computed value makes the index be rebuilt")
     func versions() throws {
         let database = try Database.inMemory(models: IndexedThing.self)
         try database.write { (context) throws in try IndexedThing(id: 1, name: "A").save(to: &context) }
@@ -158,7 +158,7 @@ struct ValueIndexTests {
         #expect(try database.results(IndexedThing.filter(\.lowerName == "a")).map(\.id) == [1])
     }
 
-    @Test("another direction of a computed value has the index built anew")
+    @Test("another direction of a computed value makes the index be rebuilt")
     func directions() throws {
         let database = try Database.inMemory(models: IndexedThing.self)
         try database.write { (context) throws in
@@ -226,7 +226,7 @@ struct ValueIndexTests {
             let all = try database.results(IndexedThing.filter(asked)).map(\.id)
             let within = try database.results(IndexedThing.filter(condition)).map(\.id)
             #expect(Set(all).isSubset(of: within), "\(asked.filter) implies \(condition.filter)")
-            // An answered condition holds for everything in the index.
+            // A condition that the index answers holds for everything in it.
             for (place, conjunct) in asked.filter.conjuncts.enumerated() where answered.contains(place) {
                 let holds = try database.results(IndexedThing.filter(Hornbeam.Predicate(conjunct))).map(\.id)
                 #expect(Set(within).isSubset(of: holds), "\(condition.filter) implies \(conjunct)")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views over views: filters and searches that change while they are shown, against lists that are made by hand.
+// Views over views: filters and searches that change while they are shown, compared with lists that are made by hand.
 
 import Foundation
 import HornbeamPages
@@ -32,7 +32,7 @@ struct FilteredViewTests {
         #expect(filtered.count(of: "none") == 0)
     }
 
-    /// A filter of each kind, and its results.
+    /// Returns a filter of each kind, and its results.
     private func filter(_ random: inout SeededGenerator) -> (filter: Result<QueryList<Mail>, Plain>, Plain) {
         switch random.below(4) {
         case 0:
@@ -94,7 +94,7 @@ struct FilteredViewTests {
                     case .failure(let function): try filtered.setFilter(function.accepts, in: context)
                     }
                 }
-                // The least that there can be.
+                // The smallest possible change-set.
                 #expect(changes.moves.isEmpty && changes.updates.isEmpty)
                 let ids = [before, naive()].map { Set($0.sections.flatMap { $0.mails.map(\.id) }) }
                 #expect(Set(changes.deletions.map(\.id)) == ids[0].subtracting(ids[1]))
@@ -121,7 +121,7 @@ struct FilteredViewTests {
         }
     }
 
-    @Test("another filter is the least change, and a search keeps groups and order")
+    @Test("another filter gives the least changes, and a search keeps groups and order")
     func y22() throws {
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self, indexes: [view])
@@ -141,7 +141,7 @@ struct FilteredViewTests {
         #expect(changes.deletions.map(\.id) == [2, 0])
         #expect(changes.deletedGroups == ["a"])
         #expect(changes.insertions.isEmpty && changes.moves.isEmpty && changes.updates.isEmpty)
-        // Saved entities come and go by the query.
+        // Saved entities enter and leave by the query.
         try database.write { context in
             try Mail(id: 4, folder: "a", rank: 4, subject: "green milk tea").save(to: &context)
             try Mail(id: 3, folder: "b", rank: 3, subject: "tea").save(to: &context)
@@ -199,7 +199,7 @@ struct FilteredViewTests {
         #expect(list.count(ofSection: 0) == formerList.count(ofSection: 0))
     }
 
-    /// A view of one mail, with another entry for it.
+    /// Returns a view of one mail, with another entry for the mail.
     private func damaged(_ folder: String, _ key: ([UInt8]) -> [UInt8]) throws -> (Database, MailView) {
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self, indexes: [view])
@@ -220,7 +220,7 @@ struct FilteredViewTests {
         let error = #expect(throws: HornbeamError.self) { try twice.read { try filtered.load(in: $0) } }
         #expect(error?.code == .corrupt)
         #expect(filtered.count == 0)
-        // One text, composed and decomposed.
+        // One text in composed and decomposed form.
         let (split, other) = try damaged("\u{E9}") { key in
             let place = key.firstIndex(of: 0xC3) ?? 0
             return Array(key[..<place]) + [0x65, 0xCC, 0x81] + Array(key[(place + 2)...])

@@ -34,7 +34,7 @@ struct LiveSectionsTests {
         for round in 0..<40 {
             try writes.write(database, changes: writes.random.below(4))
             if round % 8 == 7 {
-                // The state was kept for too long.
+                // As if the state had been kept for too long.
                 for read in database.longReads.all { read.expire() }
             }
             if let element = try observation.poll() { shown = element.applied(to: shown) }
@@ -82,7 +82,7 @@ struct LiveSectionsTests {
         _ = try await observation.next()
         for round in 2..<6 {
             let task = Task { try await observation.next() }
-            // Commits of other types, and none at all.
+            // Commits of other types, and no commits at all.
             if round.isMultiple(of: 2) {
                 try await database.write { try LiveFolder(id: round, title: "").save(to: &$0) }
             }
@@ -91,7 +91,7 @@ struct LiveSectionsTests {
             let element = try #require(try await task.value)
             #expect(element.changes?.insertions == [ListPath(0, 0)])
         }
-        // While it is busy, its state is kept until the age and no longer.
+        // While the consumer is busy, its state is kept until the maximum age.
         try await database.write { context in try Mail(id: 9, folder: "a", rank: 9).save(to: &context) }
         try await wait { database.longLivedReads.isEmpty }
         let late = try #require(try await observation.next())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads that stay at one state until they are moved: the state they see, their cost, and how they end.
+// Reads that stay at one state until they are moved: their state, their cost, and how they end.
 
 import Foundation
 import HornbeamTestSupport
@@ -69,7 +69,7 @@ struct LongLivedReadTests {
         let read = try database.longLivedRead()
         expect(.invalid) { try read.read { _ in try read.read { _ in } } }
         expect(.invalid) { _ = try read.read { _ in try read.moveForward() } }
-        // The refused uses have not taken the turn.
+        // The refused uses don't hold the turn.
         #expect(try read.read { try Mail.query().count(in: $0) } == 10)
         expect(.busy) { try database.close() }
         try read.close()
@@ -84,7 +84,7 @@ struct LongLivedReadTests {
         expect(.invalid) { _ = try database.longLivedRead(maximumAge: .zero) }
     }
 
-    @Test("a read without references has ended")
+    @Test("a read without references ends")
     func forgotten() throws {
         let database = try database()
         do {
@@ -121,11 +121,11 @@ struct LongLivedReadTests {
         #expect(try read.read { try Mail.query().count(in: $0) } == 60)
     }
 
-    @Test("an old read lets go by itself when unused, and can begin anew")
+    @Test("an old read releases its state when unused, and can begin again")
     func expiry() throws {
         let database = try database()
         let read = try database.longLivedRead(maximumAge: .milliseconds(50))
-        // Not while it is in use.
+        // It doesn't expire while it is in use.
         let count = try read.read { context in
             usleep(120_000)
             return try Mail.query().count(in: context)
@@ -145,7 +145,7 @@ struct LongLivedReadTests {
         try moved.moveForward()
         #expect(moved.version > version)
         #expect(moved.age < .seconds(50))
-        // The expiry of the earlier state doesn't end this one.
+        // The expiry of the earlier state doesn't end the present one.
         moved.expire(0)
         #expect(moved.isOpen)
     }

@@ -12,7 +12,7 @@ import Testing
 @testable import HornbeamMapReduce
 
 extension ViewChanges where Entity == Mail, Group == String {
-    /// The result of these changes on other lists; `row` gives the row at a position of the later state.
+    /// Returns the lists after these changes; `row` gives the row at a position of the later state.
     func applied(to old: NaiveView, row: (ViewPosition<String>) throws -> Mail?) throws -> [String: [Mail]] {
         var lists = Dictionary(uniqueKeysWithValues: old.sections.map { ($0.group, $0.mails) })
         var moving: [Int: Mail] = [:]
@@ -35,7 +35,7 @@ struct WaterLevel {
     var name: String
 }
 
-/// A text whose `==` ignores case, although it is stored as it is.
+/// A text whose `==` ignores case, although it is stored unchanged.
 private struct AnyCase: IndexKey, Hashable {
     let text: String
 
@@ -69,7 +69,7 @@ struct ViewChangesTests {
         let (groupsBefore, groupsAfter) = (before.sections.map(\.group), after.sections.map(\.group))
         #expect(changes.deletedGroups == groupsBefore.filter { !groupsAfter.contains($0) })
         #expect(changes.insertedGroups == groupsAfter.filter { !groupsBefore.contains($0) })
-        // Each entity is reported once, and all positions are those of the two lists.
+        // Each entity is reported once, and all positions exist in the two lists.
         func ids(_ view: NaiveView) -> Set<Int> { Set(view.sections.flatMap { $0.mails.map(\.id) }) }
         #expect(Set(changes.deletions.map(\.id)) == ids(before).subtracting(ids(after)))
         #expect(Set(changes.insertions.map(\.id)) == ids(after).subtracting(ids(before)))
@@ -84,7 +84,8 @@ struct ViewChangesTests {
         #expect(changes.moves.count == leastMoves(before, after))
     }
 
-    /// Entities that went to another group, and those outside of a longest ascending sequence in their own group.
+    /// The number of entities that went to another group, plus those outside of a longest ascending sequence in their
+    /// group.
     private func leastMoves(_ before: NaiveView, _ after: NaiveView) -> Int {
         var former: [Int: (group: String, index: Int)] = [:]
         for section in before.sections {
@@ -94,7 +95,7 @@ struct ViewChangesTests {
         for section in after.sections {
             let kept = section.mails.compactMap { former[$0.id] }
             let within = kept.filter { $0.group == section.group }.map(\.index)
-            // For each length, the least end of an ascending sequence.
+            // For each length, the lowest end of an ascending sequence.
             var ends: [Int] = []
             for index in within {
                 if let place = ends.firstIndex(where: { $0 > index }) {
@@ -185,7 +186,7 @@ struct ViewChangesTests {
                     }
                 }
                 if writes.random.oneIn(3) {
-                    // Other windows and directions, in the same state.
+                    // Other windows and directions in one state.
                     let group = ["a", "b", "ç", "d"][writes.random.below(4)]
                     list.setWindow(writes.random.oneIn(3) ? nil : .growing(limit: writes.random.below(9)), of: group)
                     list.setReversed(writes.random.oneIn(2), of: group)
@@ -301,7 +302,7 @@ struct ViewChangesTests {
         }
     }
 
-    @Test("an entity deleted and saved again counts as one, also in another row")
+    @Test("an entity deleted and saved again counts once, also in another row")
     func again() throws {
         let view = View<Consignment, SoleGroup>("byWeight", version: "1", sortedBy: .ascending(\.weight))
         let database = try Database.inMemory(models: Consignment.self, indexes: [view])
@@ -345,7 +346,7 @@ struct ViewChangesTests {
             #expect(found == wanted)
         }
         expect(.indexNotReady) { try before.moveForward { _ = try $0.changes(of: view) } }
-        // It stays where it was.
+        // The mapping stays at its state.
         #expect(before.version < after.version)
         try before.moveForward()
         #expect(before.version == after.version)

@@ -31,7 +31,7 @@ struct Consignment: Equatable {
 
 typealias MailView = View<Mail, String>
 
-/// By folder, the highest ranks first, then by subject; without spam.
+/// A view by folder, the highest ranks first, then by subject; without spam.
 func mailView(_ version: String = "1") -> MailView {
     MailView(
         "inbox", version: version, groupedBy: \.folder, sortedBy: .descending(\.rank), .ascending(\.subject),
@@ -83,7 +83,7 @@ struct MailWrites {
             mails[id] = mail
             try mail.save(to: &context)
         case 5:
-            // Something that no view looks at.
+            // A property that no view reads.
             guard var mail = mails[id] else { return }
             mail.size = Double(random.below(1000))
             mails[id] = mail
@@ -99,7 +99,7 @@ struct MailWrites {
         }
     }
 
-    /// A write of some changes; sometimes a change is undone.
+    /// Makes a write of some changes, of which some are undone.
     mutating func write(_ database: Database, changes: Int, ids: Int = 40) throws {
         let before = mails
         do {
@@ -117,7 +117,7 @@ struct MailWrites {
 }
 
 extension Database {
-    /// A database on a disk of its own whose pages are read by calls, so that the cache counts them.
+    /// A database on a disk of its own that is read without a mapping, so that the cache counts its pages.
     static func counting(_ models: any EntityModelProtocol.Type...) throws -> Database {
         var options = StoreOptions()
         options.access = .read
@@ -126,7 +126,7 @@ extension Database {
         return try Database(opening) { () throws(StorageError) in try TreeStore.open(file: disk, options: options) }
     }
 
-    /// The number of pages that `body` reads in a read of its own, counted after its end.
+    /// Returns the number of pages that `body` reads in a read of its own, counted after its end.
     func pagesRead(_ body: (Context) throws -> Void) throws -> Int {
         let before = store.statistics.cache
         try read(body)
@@ -134,7 +134,7 @@ extension Database {
         return Int(after.hits + after.misses - before.hits - before.misses)
     }
 
-    /// The number of pages that `body` reads when it is repeated.
+    /// Returns the number of pages that `body` reads when it is repeated.
     func pagesReadAgain(_ body: (Context) throws -> Void) throws -> Int {
         _ = try pagesRead(body)
         return try pagesRead(body)

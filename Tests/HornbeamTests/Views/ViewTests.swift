@@ -58,7 +58,7 @@ struct ViewTests {
         var writes = MailWrites(seed: seed)
         let database = try Database.inMemory(models: Mail.self)
         let view = mailView()
-        // Built from the stored entities.
+        // The view is built from the stored entities.
         try writes.write(database, changes: 30)
         try database.register(view)
         for _ in 0..<40 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// YapDatabase's views, row by row of the project's table of features: each test is named after its row.
+// YapDatabase's views, row by row of the project's table of features. Each test is named after its row.
 
 import Foundation
 import HornbeamTestSupport
@@ -10,7 +10,7 @@ import Testing
 @testable import HornbeamEngine
 @testable import HornbeamMapReduce
 
-@Suite("Views, as YapDatabase has them")
+@Suite("YapDatabase's views")
 struct YapViewsTests {
     @Test("an index in a group and its entity lead to each other in O(log n), for 100,000 entities")
     func y20() throws {
@@ -28,7 +28,8 @@ struct YapViewsTests {
         // One more than the number of entities with a higher rank.
         let higher = (0..<count).filter { $0 % 2 == 1 && $0 * 7919 % count > id * 7919 % count }.count
         #expect(higher == 31_415)
-        // The catalogue, the view, the rows: a few descents of three or four pages each. All are 600 pages and more.
+        // The catalogue, the view, the rows: a few descents of three or four pages each. A scan takes 600 pages or
+        // more.
         let bound = 60
         func pages<Answer: Equatable>(_ wanted: Answer, _ body: (Context) throws -> Answer) throws -> Int {
             var answer: Answer?
@@ -152,7 +153,7 @@ struct YapViewsTests {
         #expect(before[1].isEmpty)
         #expect(before[2].insertions == [ListPath(0, 19)])
         #expect(before[2].deletions == [ListPath(0, 0)])
-        // In the window: the new row pushes its last row out, or the window grows.
+        // In the window: the new row pushes the last row out, or the window grows.
         let within = try step { try Mail(id: 1001, folder: "a", rank: -40).save(to: &$0) }
         #expect(within[0].insertions == [ListPath(0, 12)])
         #expect(within[0].deletions == [ListPath(0, 19)])
@@ -161,7 +162,7 @@ struct YapViewsTests {
         #expect(growing.count(ofSection: 0) == 21)
         let behind = try step { try Mail(id: 1002, folder: "a", rank: -80).save(to: &$0) }
         #expect(behind.map(\.isEmpty) == [true, true, true])
-        // More of it is shown, in the same state.
+        // More rows are shown, at the same state.
         growing.setWindow(.growing(limit: 30, offset: 25), of: "a")
         let more = try read.read { try growing.refresh(in: $0) }
         #expect(more.deletions == [])
@@ -221,7 +222,7 @@ struct YapViewsTests {
         #expect(now.version == read.version + 1_000)
     }
 
-    @Test("a forgotten read's held space is visible, and an old read lets go so that the file stops growing")
+    @Test("a forgotten read's space is visible, and an old read releases it so that the file stops growing")
     func y32() throws {
         let database = try Database.inMemory(models: Mail.self)
         func churn() throws {
@@ -242,7 +243,7 @@ struct YapViewsTests {
         let listed = try #require(database.longLivedReads.first)
         #expect(listed.version == read.version)
         #expect(listed.age > .zero && listed.age < .seconds(1_000))
-        // As its age would expire it.
+        // As if it had reached its maximum age.
         read.expire()
         let error = #expect(throws: HornbeamError.self) { try read.read { _ in } }
         #expect(error?.code == .snapshotExpired)
