@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of ASCII with every byte, and tokens at the borders of blocks, scalars beyond ASCII and ends of texts.
+// Blocks of ASCII with every byte, and tokens at the ends of blocks, of ASCII and of texts.
 
 import HornbeamTestSupport
 import Testing
@@ -17,7 +17,7 @@ struct ASCIIBlockTests {
         let isWord = ascii.map { $0.properties.isAlphabetic || ("0"..."9").contains($0) }
         for byte in ascii.indices {
             for place in 0..<ASCIIBlock.size {
-                // Neighbours must not affect each other.
+                // Neighbouring bytes must not affect each other.
                 for neighbour in [0, 0x7A, 0x7F] {
                     var source = [UInt8](repeating: UInt8(neighbour), count: ASCIIBlock.size)
                     source[place] = UInt8(byte)
@@ -36,7 +36,7 @@ struct ASCIIBlockTests {
         }
     }
 
-    @Test("A byte beyond ASCII is seen in every place")
+    @Test("A byte beyond ASCII is recognised at every position")
     func beyond() {
         for place in 0..<ASCIIBlock.size {
             var source = [UInt8](repeating: UInt8(ascii: "a"), count: ASCIIBlock.size)
@@ -46,7 +46,7 @@ struct ASCIIBlockTests {
         }
     }
 
-    /// The tokens of `words`, computed as plainly as possible.
+    /// Returns the tokens of `words`, computed in the simplest way.
     private static func tokens(_ text: String) -> [String] {
         text.lowercased().unicodeScalars.split { scalar in
             switch scalar.properties.generalCategory {
@@ -64,7 +64,7 @@ struct ASCIIBlockTests {
         let letters = Array("abcXYZ019")
         let beyond = Array("éÜßд京Ж")
         for round in 0..<600 {
-            // Words long and short, few and many, seldom or often beyond ASCII.
+            // Long and short words, few and many, with few or many scalars beyond ASCII.
             let longest = [1, 3, 8, 70, 200].randomElement(using: &random)!
             let share = [0, 0, 1, 10, 60].randomElement(using: &random)!
             let size = round == 0 ? 40_000 : Int.random(in: 0...400, using: &random)

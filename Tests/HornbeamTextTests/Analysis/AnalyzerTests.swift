@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Analyzers by the names that are stored with indexes, trigrams, and a program's own rules.
+// Analyzers by the names stored with indexes, trigrams, and a program's own rules.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -14,7 +14,7 @@ struct AnalyzerTests {
         analyzer.tokens(of: text).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test("Each is found again by its name, and no other by it")
+    @Test("Each is found by its name, and no other one is")
     func specifications() throws {
         var all: [Analyzer] = [.words]
         for keeps in [false, true] {
@@ -35,7 +35,7 @@ struct AnalyzerTests {
         #expect(Analyzer(specification: "custom:nobody") == nil)
     }
 
-    @Test("Trigrams are of the folded text, spaces and all")
+    @Test("Trigrams are made from the folded text, including spaces")
     func trigrams() {
         let folded = Analyzer(.trigrams(keepsAccents: false))
         #expect(tokens("Añ b", folded) == ["an ", "n b"])
@@ -79,7 +79,7 @@ struct AnalyzerTests {
         let error = #expect(throws: StorageError.self) { try TextIndexWriter(index, in: write) }
         #expect(error.map { "\($0)".contains("custom:elsewhere") } == true)
         #expect(throws: StorageError.self) { try TextSearcher(index, in: write) }
-        // Another analyzer's words are no reason to build it anew.
+        // An index with another analyzer isn't rebuilt for that.
         let words = try TextIndexWriter(TextIndex(prefix: "t:"), in: write)
         try words.insert(1, text: "one")
         try words.flush()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frozen Unicode tables and the UTF-8 code under the tokenizer, on every scalar there is.
+// The frozen Unicode tables and the tokenizer's UTF-8 code, tested on every scalar.
 
 import Testing
 
@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Unicode tables")
 struct ScalarTablesTests {
-    /// Scalars added by a Unicode version newer than the frozen tables are not in them.
+    /// Returns whether the scalar existed in the Unicode version of the frozen tables.
     private func isKnown(_ scalar: Unicode.Scalar) -> Bool {
         guard let age = scalar.properties.age else { return false }
         return (age.major, age.minor) <= (Int(UnicodeTables.version.major), Int(UnicodeTables.version.minor))

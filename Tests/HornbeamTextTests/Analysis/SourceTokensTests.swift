@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens with their places: the same tokens as without places, made of the text at these places.
+// Tokens with their positions in the text: they equal the tokens without positions, and come from the text at these
+// positions.
 
 import HornbeamTestSupport
 import HornbeamText
@@ -87,7 +88,7 @@ struct SourceTokensTests {
 }
 
 extension CustomTokenizer {
-    /// Words between white space, in lower case.
+    /// Splits a text at white space, in lower case.
     static let fixture = CustomTokenizer(name: "test.spaces", version: 1) { text, emit in
         for word in text.split(whereSeparator: \.isWhitespace) { emit(word.lowercased()) }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default analyzer: its words are those that people see, canonically equivalent texts have equal words, and reading
-// ASCII by blocks gives the same tokens as reading it scalar by scalar.
+// The default analyzer: its words are the words that people see, canonically equivalent texts have equal words, and
+// reading ASCII by blocks gives the tokens of reading it scalar by scalar.
 
 import Foundation
 import HornbeamKeys
@@ -50,7 +50,7 @@ struct StandardAnalyzerTests {
         }
     }
 
-    @Test("Letters are equal exactly if they are equal without case")
+    @Test("Letters have equal tokens exactly if they are equal without case")
     func letterCase() {
         for value in UInt32(0x80)..<0x1_F000 {
             guard let scalar = Unicode.Scalar(value), scalar.properties.isAlphabetic,
@@ -91,7 +91,7 @@ struct StandardAnalyzerTests {
         }
     }
 
-    @Test("Batches have the same tokens as single ones")
+    @Test("Batches have the tokens of single texts")
     func batches() {
         var text = String(repeating: "It's 3.14 times snake_case and Zürich's café; 東京都 too. ", count: 300)
         var (single, batched): ([[UInt8]], [[UInt8]]) = ([], [])

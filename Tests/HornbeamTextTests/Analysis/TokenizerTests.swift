@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokens that `words` makes of texts: by example for each rule, and compared with the naive analyzer on random
-// ones.
+// The tokens of `words`: an example for each rule, and random texts compared with the naive analyzer.
 
 import HornbeamTestSupport
 import HornbeamText

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokens that `unicode` makes of texts: by example for each rule, and compared with ICU's word breaks and Swift's
-// canonical equivalence on random ones.
+// The tokens of `unicode`: an example for each rule, and random texts compared with ICU's word breaks and Swift's
+// canonical equivalence.
 
 import CICU
 import Foundation
@@ -42,7 +42,7 @@ struct UnicodeTokenizerTests {
         expect(" .,;: '’_ ", [])
     }
 
-    @Test("Neither case, width nor accents count")
+    @Test("Case, width and accents are ignored")
     func folding() {
         expect("Ångström ÅNGSTRÖM Angstro\u{308}m", ["angstrom", "angstrom", "angstrom"])
         expect("Ørsted Łódź Đặng Æsir Þór ĳ", ["orsted", "lodz", "dang", "aesir", "thor", "ĳ"])
@@ -55,7 +55,7 @@ struct UnicodeTokenizerTests {
         expect("ёлка Ёлка", ["елка", "елка"])
     }
 
-    @Test("Accents count if they are to be kept, however they are written")
+    @Test("Accents can be kept, in any spelling")
     func keptAccents() {
         expect("Café CAFE\u{301}", ["caf\u{E9}", "caf\u{E9}"], keepsAccents: true)
         expect("resume résumé", ["resume", "résumé"], keepsAccents: true)
@@ -69,7 +69,7 @@ struct UnicodeTokenizerTests {
         expect("\u{301} x\u{301}", ["x"])
     }
 
-    @Test("Scripts without spaces give pairs of letters, and the last letter of each run")
+    @Test("Runs of scripts without spaces give pairs of letters and their last letter")
     func unspaced() {
         expect("東京都", ["東京", "京都", "都"])
         expect("我 爱 北京", ["我", "爱", "北京", "京"])
@@ -116,7 +116,7 @@ struct UnicodeTokenizerTests {
         #expect(Set(StemmingLanguage.allCases.map(\.fingerprint)).count == StemmingLanguage.allCases.count)
     }
 
-    @Test("A word of a megabyte, marks without end, malformed bytes: an answer, and in time")
+    @Test("A word of a megabyte, very many marks and malformed bytes have tokens, found in little time")
     func extremes() {
         let word = String(repeating: "é", count: 500_000)
         #expect(Self.tokens(word, stemming: .english) == [String(repeating: "e", count: 500_000)])
@@ -133,7 +133,8 @@ struct UnicodeTokenizerTests {
         #expect(tokens == ["a", "b", "c"])
     }
 
-    /// Random texts of scalars with the same properties in any version of Unicode, which no dictionary divides.
+    /// Returns a random text of scalars whose properties are the same in any version of Unicode, and which no
+    /// dictionary divides.
     private static func randomText(_ random: inout SeededGenerator) -> String {
         let samples = Array("abZ09 .,:;'’_-\u{301}\u{AD}éÅßΣώЖйअि\u{94D}אبñ.·".unicodeScalars)
         var text = String.UnicodeScalarView()
@@ -143,7 +144,7 @@ struct UnicodeTokenizerTests {
         return String(text)
     }
 
-    @Test("Words begin and end where ICU says", arguments: SeededGenerator.seeds(4))
+    @Test("Words begin and end where ICU breaks them", arguments: SeededGenerator.seeds(4))
     func icu(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<2_000 {
@@ -216,7 +217,7 @@ struct UnicodeTokenizerTests {
             expect(text, ["\u{3AC}ι"], keepsAccents: true)
             expect(text, ["αι"])
         }
-        // It is a letter also if no letter is before it. Marks after it belong to the text before it.
+        // It is a letter even if no letter precedes it. Marks after it belong to the text before it.
         expect("\u{345} s\u{345} 東京\u{345}s 1\u{345}", ["ι", "sι", "東京", "京", "ιs", "1ι"])
         for text in ["東\u{345}\u{301}\u{345} \u{345}\u{301}a", "東\u{301}\u{345}\u{345} \u{301}\u{345}a"] {
             expect(text, ["東\u{301}", "ιι", "ιa"], keepsAccents: true)
@@ -228,7 +229,7 @@ struct UnicodeTokenizerTests {
         expect("ক\u{9C7}\u{9BE} ক\u{9CB}", ["ক\u{9C7}\u{9BE}", "ক\u{9C7}\u{9BE}"])
     }
 
-    @Test("For texts with any marks, Swift's equality is that of the tokens", arguments: SeededGenerator.seeds(4))
+    @Test("Texts with any marks are equal in Swift exactly if their tokens are", arguments: SeededGenerator.seeds(4))
     func markEquivalence(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let table = FoldingTables.classes
@@ -278,12 +279,12 @@ struct UnicodeTokenizerTests {
         var wrong: [UInt32] = []
         for value in UInt32(0x80)...0x2FFFF {
             guard let scalar = Unicode.Scalar(value), ScalarTables.shared.isWord(value) else { continue }
-            // These fold to lower case here, and to upper case there.
+            // The tables fold these to lower case, ICU folds them to upper case.
             if (0x13A0...0x13FD).contains(value) || (0xAB70...0xABBF).contains(value) { continue }
-            // Newer than ICU, or of another width.
+            // Newer than ICU's data, or of another width.
             guard let age = scalar.properties.age, age.major <= 14, !(0xFF00...0xFFFF).contains(value) else { continue }
             var folded: [UInt32] = []
-            // Here the iota below a letter becomes one when all its marks are known.
+            // The iota below a letter becomes a letter once all its marks are known.
             FoldingRules.shared.forEachFolded(value, keepsAccents: true) { folded.append($0 == 0x345 ? 0x3B9 : $0) }
             if String(scalar).icuFolded != String(String.UnicodeScalarView(folded.compactMap(Unicode.Scalar.init))) {
                 wrong.append(value)

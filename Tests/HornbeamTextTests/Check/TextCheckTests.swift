@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check finds the damage, and no use of a damaged index ends in a trap.
+// The check finds damage, and no use of a damaged index traps.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -24,13 +24,13 @@ struct TextCheckTests {
         return (store, model)
     }
 
-    /// Like `sample`, with documents added, changed and removed by records. Some records are being folded or about to
-    /// be.
+    /// Like `sample`, with documents added, changed and removed by records. Some records are being folded, or will be
+    /// next.
     private func samplePending(seed: UInt64, writes: UInt64 = 14) throws -> (TreeStore, NaiveIndex) {
         var (store, model) = try sample(seed: seed, count: 160)
         var generator = TextGenerator(seed: seed + 1)
         for row in 0..<writes {
-            // The last write is in no batch.
+            // The last write isn't in a batch.
             let pending: UInt64 = row + 1 < writes ? 60 : 1_000_000
             try store.write(limits: PendingLimits(pending: pending, slice: 30)) { writer in
                 let (text, changed) = (generator.text(upTo: 8), generator.text(upTo: 8))
@@ -120,9 +120,9 @@ struct TextCheckTests {
         #expect(throws: StorageError.self) { try store.searcher() }
     }
 
-    /// The story: bytes of the trees change under checks that should have caught them (or a hostile file was given
-    /// valid checksums). Every later use of the index must end with an answer or an error, never a trap; and if the
-    /// check finds nothing, the answers must be right.
+    /// The case: bytes of the trees change although checksums should have caught that, or a hostile file has valid
+    /// checksums. Every later use of the index must give an answer or an error, never a trap; and if the check finds
+    /// nothing, the answers must be right.
     @Test("Damaged entries give typed errors or right answers, never a trap", arguments: SeededGenerator.seeds(6))
     func damage(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
@@ -184,7 +184,7 @@ struct TextCheckTests {
                 #expect(!problems.isEmpty, "\(error), round \(round), HORNBEAM_SEED=\(seed)")
             }
             try changeEverything(store, model)
-            // Folds all of it.
+            // Folds all pending documents.
             do { try store.write { _ in } } catch {}
         }
         #expect(found > 20)
@@ -211,7 +211,7 @@ struct TextCheckTests {
         try transaction.put(tree, key, value)
     }
 
-    /// Touches every list of the index with all kinds of changes; errors are fine here, only traps are not.
+    /// Changes every list of the index in all ways. Errors are allowed here, traps are not.
     private func changeEverything(_ store: TreeStore, _ model: NaiveIndex) throws {
         for kind in 0..<3 {
             let transaction = try store.beginWrite()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The changes collected before a flush: chains of bytes, terms by their bytes, documents in any order, and the
+// The changes gathered before a flush: chains of bytes, terms sorted by their bytes, documents in any order, and the
 // resulting changes of a term.
 
 import HornbeamPages
@@ -10,16 +10,16 @@ import Testing
 
 @Suite("Chains of bytes")
 struct ByteChainsTests {
-    @Test("many that grow in turns keep their bytes apart, each in its order", .seeded)
+    @Test("many chains that grow in turns keep their own bytes in order", .seeded)
     func turns() {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         var chains = ByteChains()
-        // Twice, as memory that was used before is used again.
+        // Twice, because the second round uses the memory of the first again.
         for _ in 0..<2 {
             var ends = (0..<40).map { _ in ByteChains.End() }
             var expected = ends.map { _ in [UInt64]() }
             for _ in 0..<60_000 {
-                // The first ones grow over many slices, the last ones hardly begin one.
+                // The first chains grow over many slices, the last ones hardly need one.
                 let range = Bool.random(using: &random) ? 0..<3 : 0..<40
                 let place = Int.random(in: range, using: &random)
                 let value =
@@ -42,14 +42,14 @@ struct ByteChainsTests {
 
 @Suite("Gathered changes")
 struct ChangeBufferTests {
-    /// A change as it comes out: its positions, or none if the term was removed.
+    /// A change of a term: its positions, or none if the term was removed.
     private struct Change: Equatable {
         let docno: UInt32
         let positions: [UInt32]
         let mustExist: Bool
     }
 
-    /// The changes of all terms, and the terms in the order in which they come.
+    /// Returns the changes of all terms, and the order of the terms.
     private func collected(_ buffer: borrowing ChangeBuffer) -> (order: [[UInt8]], changes: [[UInt8]: [Change]]) {
         var order: [[UInt8]] = []
         var all: [[UInt8]: [Change]] = [:]
@@ -116,8 +116,8 @@ struct ChangeBufferTests {
         }
     }
 
-    /// The story: rows are added, changed and removed in one transaction, many times and in any order. The result must
-    /// be the last state of each document, and whether the index must have held the term before.
+    /// The case: rows are added, changed and removed in one transaction, many times and in any order. The result must
+    /// be the last state of each document, and whether the index had the term before.
     @Test("the last state of each document comes out, ascending, after changes in any order", .seeded)
     func states() {
         var random = SeededGenerator(seed: SeededGenerator.seed)
@@ -125,7 +125,7 @@ struct ChangeBufferTests {
         for isOrdered in [true, false] {
             var buffer = ChangeBuffer()
             var tokenizer = Tokenizer(.words)
-            // Even documents were there before, with this text.
+            // Documents with even numbers were there before, with this text.
             var texts: [UInt32: String?] = [:]
             for step in 0..<5_000 {
                 let docno = isOrdered ? UInt32(step / 2) : UInt32.random(in: 0..<300, using: &random)
@@ -172,7 +172,7 @@ struct ChangeBufferTests {
         #expect(!isWhole)
     }
 
-    @Test("a posting more, with its position, takes two bytes or three")
+    @Test("one more posting takes two or three bytes with its position")
     func size() {
         var buffer = ChangeBuffer()
         let text = (0..<50).map { "word\($0)" }.joined(separator: " ")

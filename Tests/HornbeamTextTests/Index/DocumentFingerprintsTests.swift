@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stored fingerprint of a text: every document has one, however it was added, and a change that starts from another
-// text than the stored one is refused.
+// The stored fingerprint of a text: every document has one, however it was added, and a change that starts from
+// another text than the stored one is refused.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -23,7 +23,7 @@ struct DocumentFingerprintsTests {
         }
     }
 
-    @Test("Each document has its own, however it came to be there", arguments: SeededGenerator.seeds(2))
+    @Test("Each document has the fingerprint of its text, however it was added", arguments: SeededGenerator.seeds(2))
     func histories(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let store = try TreeStore.inMemory()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of any kind and in any order have documents, and documents rows; and the division of a document.
+// The map between rows of any kind, in any order, and documents; and the sections of a document.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -18,7 +18,7 @@ struct DocumentMapTests {
     }
 
     @Test(
-        "Each row leads to its document and back; rows that have left lead nowhere", .seeded,
+        "Each row leads to its document and back; removed rows lead nowhere", .seeded,
         arguments: DocumentNumbers.allCases, Order.allCases)
     func lookups(numbers: DocumentNumbers, order: Order) throws {
         var random = SeededGenerator(seed: SeededGenerator.seed)
@@ -142,7 +142,7 @@ struct DocumentSectionsTests {
         }
         #expect(try problems() == [])
         for (row, text) in texts {
-            // They are the tokens of the joined text.
+            // The sections' tokens are those of the joined text.
             for token in analyzer.tokens(of: text.fields.joined().joined(separator: "\n")) {
                 let found = try TextSearcher(index, in: transaction).matches(String(decoding: token, as: UTF8.self))
                 #expect(found.contains(row))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runs of a long list after changes all over it: searches go through few runs of many postings.
+// The runs of a long list after changes at many positions: a search reads few runs, each of many postings.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -27,7 +27,7 @@ struct PostingListEditorTests {
         return sizes
     }
 
-    @Test("Runs that are as long as a leaf takes don't crumble when postings come among theirs", arguments: [3, 14])
+    @Test("Runs of the greatest size aren't split into small ones when postings are inserted", arguments: [3, 14])
     func crumbs(occurrences: Int) throws {
         let store = try TreeStore.inMemory()
         let text = (0..<occurrences).map { "x \(["o", "o o", "o o o"][$0 % 3])" }.joined(separator: " ")
@@ -39,7 +39,7 @@ struct PostingListEditorTests {
             }
         }
         let before = try runs(store)
-        // Like folding: a few at a time, all over the list.
+        // As in folding: a few at a time, at positions all over the list.
         for round in UInt64(0)..<8 {
             try store.write { writer in
                 for row in stride(from: 6 * round, to: 2_400, by: 48) {
@@ -81,8 +81,8 @@ struct PostingListEditorTests {
         #expect(problems == [])
     }
 
-    /// While the terms of a batch are folded, the lengths are already those of the batch: an old posting would come
-    /// with its document's new length.
+    /// While the terms of a batch are folded, the lengths of documents are already the new ones: an old posting would
+    /// get its document's new length.
     @Test("A run that shrinks and absorbs a neighbour before its own changes makes no old posting a leader")
     func leadersOfJoinedRuns() throws {
         let store = try TreeStore.inMemory()
@@ -101,7 +101,7 @@ struct PostingListEditorTests {
             }
         }
         try store.write { try remove([Array(300..<1_024), Array(1_324..<2_048)].joined(), $0) }
-        // The runs of each of the words.
+        // The runs of each word.
         #expect(try runs(store) == [300, 300, 300, 300])
         try store.write { writer in
             try remove(0..<100, writer)
@@ -112,7 +112,7 @@ struct PostingListEditorTests {
         #expect(try store.problems(model) == [])
     }
 
-    @Test("The rewritten part counts as the whole list only if it is: bounds of other runs, and of fields, stay")
+    @Test("Only a rewrite of the whole list replaces the bounds of other runs and of fields")
     func boundsOfUnwrittenRuns() throws {
         let store = try TreeStore.inMemory()
         var model: [UInt64: DocumentText] = [:]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads that outgrow the writer's memory: spilled in parts, they must make the same index as in one part.
+// Loads that need more than the writer's memory are spilled in parts, and make the index that they would make in one
+// part.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -10,7 +11,7 @@ import Testing
 
 @Suite("Postings put aside")
 struct PostingSpillsTests {
-    /// A posting as it comes out.
+    /// A posting as it is read back.
     private struct Posting: Equatable {
         let docno: UInt32
         let positions: [UInt32]
@@ -77,7 +78,7 @@ struct PostingSpillsTests {
     }
 
     @Test(
-        "Spilled postings can change, go and come again before the load ends", arguments: SeededGenerator.seeds(3))
+        "Spilled postings can be changed, removed and re-added in the load", arguments: SeededGenerator.seeds(3))
     func changesAmongThem(seed: UInt64) throws {
         var generator = TextGenerator(seed: seed)
         let store = try TreeStore.inMemory()
@@ -87,7 +88,7 @@ struct PostingSpillsTests {
                 // In the second round a term's postings come in pieces.
                 if round > 0 { writer.mostMergedValues = 50 }
                 for step in 0..<1_500 {
-                    // Mostly new rows, not always larger ones than before.
+                    // Mostly new rows, not always larger than the earlier ones.
                     let row =
                         UInt64(step) * 7 % 1_500 + (Int.random(in: 0..<50, using: &generator.random) == 0 ? 0 : 2_000)
                     let text = generator.text(upTo: 12)
@@ -135,7 +136,7 @@ struct PostingSpillsTests {
         #expect(try store.problems(model) == [], "HORNBEAM_SEED=\(seed)")
     }
 
-    @Test("a row that was put aside is there: it can't be added again")
+    @Test("a row that was spilled exists and can't be added again")
     func secondInsert() throws {
         let store = try TreeStore.inMemory()
         try store.write(budget: 0) { writer in
@@ -157,7 +158,7 @@ struct PostingSpillsTests {
             let note: Comment = "chunks of \(chunkSize), \(mostValues) values, HORNBEAM_SEED=\(seed)"
             let transaction = try store.beginWrite()
             defer { transaction.abort() }
-            // The index itself, which knows lengths and fields of the documents.
+            // The index's own data, which has the lengths and fields of the documents.
             let writer = try TextIndexWriter(testIndex, in: transaction)
             var documents: [DocumentText] = []
             for row in UInt64(0)..<200 {

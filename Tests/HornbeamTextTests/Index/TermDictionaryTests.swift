@@ -34,7 +34,7 @@ struct TermDictionaryTests {
     }
 
     @Test(
-        "Words at, below and far beyond the limit are found, each by itself", arguments: [1, 199, 200, 201, 202, 5000])
+        "Words at, below and far beyond the limit are each found", arguments: [1, 199, 200, 201, 202, 5000])
     func lengths(size: Int) throws {
         let word = String(repeating: "q", count: size)
         let store = try TreeStore.index(of: word, word + "z", String(word.dropLast()) + "z", word + " other")
@@ -50,7 +50,7 @@ struct TermDictionaryTests {
         #expect(terms == [word: 2, word + "z": 1, String(word.dropLast()) + "z": 1, "other": 1])
     }
 
-    @Test("Equal hashes cost an ordinal, never a wrong match")
+    @Test("Equal hashes lead to an ordinal, never to a wrong match")
     func collisions() throws {
         let (first, second) = try colliding()
         var model = NaiveIndex(texts: [1: first, 2: second, 3: "\(first) \(second)"])
@@ -76,7 +76,7 @@ struct TermDictionaryTests {
     }
 
     @Test(
-        "Postings are in the entry while they are short, and come back from a list when few are left",
+        "Few postings are stored in the entry, also if they were in a list before",
         arguments: [true, false])
     func placesOfPostings(storesPositions: Bool) throws {
         let index = TextIndex(prefix: "t:", storesPositions: storesPositions)

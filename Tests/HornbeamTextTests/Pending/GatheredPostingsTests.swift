@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Postings of several segments in the order of their documents: with any number of segments, and with documents
-// interleaved in any way.
+// Postings of several segments, merged in the order of their documents: with any number of segments, and with
+// documents interleaved in any way.
 
 import HornbeamTestSupport
 import Testing
@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Postings of several segments")
 struct GatheredPostingsTests {
-    @Test("come into the order of their documents, each with its own data", arguments: SeededGenerator.seeds(4))
+    @Test("are merged in the order of their documents, each with its own data", arguments: SeededGenerator.seeds(4))
     func order(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for runs in [0, 1, 2, 3, 4, 7, 8, 9, 40] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that grows: its content stays, in its order, however it was added.
+// Memory that grows: it keeps its content in order, however that was added.
 
 import Testing
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cached last records belong to the requested history, or there are none: also after a transaction that wrote some
-// was aborted, and others took their sequences.
+// The cached last records belong to the requested history, or none are returned: also after a transaction that wrote
+// records was aborted and others took their sequence numbers.
 
 import HornbeamTestSupport
 import Testing
@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Kept last pending records")
 struct LastRecordsTests {
-    @Test("They belong to the history given by the last identity", arguments: SeededGenerator.seeds(5))
+    @Test("They belong to the history with the last record's identity", arguments: SeededGenerator.seeds(5))
     func histories(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var last = LastRecords()
@@ -17,10 +17,10 @@ struct LastRecordsTests {
         var (found, missed) = (0, 0)
         for step in 0..<2_000 {
             if random.below(4) == 0 {
-                // Aborted: nothing is reported.
+                // The aborted transaction isn't reported.
                 history.removeLast(min(history.count, random.below(6)))
             } else {
-                // Some were there before any were cached.
+                // Some records were there before any were cached.
                 let isTold = random.below(20) > 0
                 for _ in 0...random.below(5) {
                     let header = PendingHeader(row: UInt64(step), docno: UInt32(step), oldLength: -1, newLength: 1)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small transactions with full text, folding in between, cut by a crash or a failure at every file operation: all
-// acknowledged commits are there, the index agrees with the texts of one commit, and it continues from there.
+// Small transactions with full text, with folding between them, cut by a crash or a failure at every file operation:
+// all acknowledged commits are there, the index agrees with the texts of one commit, and can be changed further.
 
 import Glibc
 import HornbeamPages
@@ -12,7 +12,7 @@ import Testing
 
 @Suite("Pending documents after a crash")
 struct PendingCrashTests {
-    /// The documents before anything can fail.
+    /// Returns the documents from before anything can fail.
     private func start() throws -> (image: [UInt8]?, model: NaiveIndex) {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: PendingScript.options)
@@ -59,7 +59,7 @@ struct PendingCrashTests {
     }
 }
 
-/// The same transactions for the same seed, and the texts after each.
+/// A script that gives the same transactions for the same seed, and the texts after each.
 private struct PendingScript {
     static var options: StoreOptions {
         var options = StoreOptions()
@@ -67,15 +67,15 @@ private struct PendingScript {
         return options
     }
     private static let transactions = 30
-    /// A batch after some documents, as many as one slice doesn't fold, and several slices for its documents, its terms
-    /// and its records.
+    /// Limits with which a batch begins after some documents, more than one slice folds, and takes several slices for
+    /// its documents, its terms and its records.
     private static let limits = PendingLimits(pending: 110, slice: 30, records: 1)
 
     private var random: SeededGenerator
     private var states: [NaiveIndex]
     /// The newest state that was acknowledged.
     private var acknowledged = 0
-    /// The phases of folding in the states that it has made.
+    /// The phases of folding in the script's states.
     private(set) var phases: Set<PendingFoldingTests.Phase> = []
 
     init(seed: UInt64, _ model: NaiveIndex) {
@@ -94,7 +94,7 @@ private struct PendingScript {
                 try change(writer, &model, UInt64(number))
                 try writer.flush()
                 phases.insert(try PendingFoldingTests.Phase(in: transaction))
-                // The outcome is open from here on.
+                // From here on the outcome is unknown.
                 states.append(model)
                 try transaction.commit()
                 acknowledged = states.count - 1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch on its way into the postings: documents, then terms, then the removal of the records, a slice with each
-// commit. In each of these states a snapshot gives the answers of its texts and passes the check, also long after it
-// was taken; and no commit writes much more than others, however large the batch.
+// A batch on its way into the postings: first documents, then terms, then the removal of the records, one slice with
+// each commit. In each of these states a snapshot gives the answers of its texts and passes the check, also long
+// after it was taken; and no commit writes much more than others, however large the batch is.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -41,7 +41,7 @@ struct PendingFoldingTests {
         return try Phase(in: transaction)
     }
 
-    /// Writes until the index is in a phase, or past one; that takes a bounded number of commits.
+    /// Writes until the index is in a phase or past it, which takes a bounded number of commits.
     private func fill(
         _ store: TreeStore, until isMet: (Phase) -> Bool, _ write: (Phase) throws -> Void
     ) throws {
@@ -81,7 +81,7 @@ struct PendingFoldingTests {
     }
 
     @Test(
-        "Snapshots of every phase answer as their texts, then and later", arguments: SeededGenerator.seeds(2))
+        "Snapshots of every phase give their texts' answers, at once and later", arguments: SeededGenerator.seeds(2))
     func phases(seed: UInt64) throws {
         var generator = RetrievalTests.Generator(seed: seed)
         let store = try TreeStore.inMemory()
@@ -120,7 +120,7 @@ struct PendingFoldingTests {
         for phase in Phase.allCases { #expect(met[phase, default: 0] > 5, "\(phase), HORNBEAM_SEED=\(seed)") }
     }
 
-    @Test("Ascending rows are known to be so, in every phase, and others not", arguments: [true, false])
+    @Test("Ascending rows are recognised in every phase, others are not", arguments: [true, false])
     func ascendingRows(ascend: Bool) throws {
         let store = try TreeStore.index(of: "one", "two")
         var met: Set<Phase> = []
@@ -139,7 +139,7 @@ struct PendingFoldingTests {
 
     // MARK: The cost of a commit
 
-    /// The bytes of pages that a commit of one change writes.
+    /// Returns the bytes of the pages that a commit of one change writes.
     private func written(_ store: TreeStore, _ limits: PendingLimits, _ change: (TextIndexWriter) throws -> Void)
         throws -> Int
     {
@@ -188,8 +188,8 @@ struct PendingFoldingTests {
         #expect(commits[.documents] ?? 0 > 20 && commits[.terms] ?? 0 > 0 && commits[.records] ?? 0 > 20, "\(commits)")
     }
 
-    /// A slice counted only postings, and one posting of a run costs as much as all of them: six thousand changes of
-    /// common words, each in a run of its own, were one slice, and its commit took a tenth of a second.
+    /// A slice counted only postings, but one posting of a run costs as much as all of them: six thousand changes of
+    /// common words, each in a run of its own, were one slice, whose commit took a tenth of a second.
     @Test("A slice counts the runs that it writes, however few postings change in each")
     func runsCount() throws {
         let (documents, words) = (UInt64(20_000), 20)
@@ -204,7 +204,7 @@ struct PendingFoldingTests {
                 try writer.update(row, from: text, to: text + " longer")
             }
         }
-        // Slightly less than there is: above its limit a slice is larger.
+        // Slightly less than the pending amount: above its limit a slice is larger.
         let limits = PendingLimits(pending: 590, slice: 600)
         var (next, commits, largest) = (documents, 0, 0)
         func insert() throws -> Int {
@@ -300,7 +300,7 @@ struct PendingFoldingTests {
         #expect(try store.searcher().count("word") == UInt64(model.texts.count - 2))
     }
 
-    @Test("A file that lacks the tree of folded records is refused, not gone through for ever")
+    @Test("A file that lacks the tree of folded records is refused, not read in an endless loop")
     func missingTree() throws {
         let store = try TreeStore.index(of: "one", "two")
         var row: UInt64 = 10
@@ -322,7 +322,7 @@ struct PendingFoldingTests {
         let terms = try #require(try damaging.tree(testIndex.termsName))
         #expect(try damaging.delete(terms, Array("two".utf8)))
         try damaging.commit()
-        // A record doesn't look at postings.
+        // A record doesn't read postings.
         try store.write(limits: PendingLimits(pending: .max, slice: .max)) { writer in
             try writer.update(1, from: "one two", to: "one")
         }
@@ -382,7 +382,7 @@ struct PendingFoldingTests {
         #expect(withBytes(tooMany) { PendingRecord($0) == nil }, "more than all tokens")
     }
 
-    @Test("Records of a former layout are not read")
+    @Test("Records with an earlier layout are not read")
     func formerLayout() throws {
         let store = try TreeStore.index(of: "one", "two")
         try store.write(limits: .standard) { try $0.insert(3, text: "three") }

@@ -60,7 +60,7 @@ struct PendingRecordTests {
         }
     }
 
-    @Test("A record with a changed byte is refused or another one", arguments: SeededGenerator.seeds(1))
+    @Test("A record with a changed byte is refused or read as another record", arguments: SeededGenerator.seeds(1))
     func hostile(seed: UInt64) throws {
         var history = PendingHistory(seed: seed)
         for _ in 0..<40 { history.change() }

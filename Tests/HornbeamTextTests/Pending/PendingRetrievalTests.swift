@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every form of a query while documents are pending: before, during and after the folding of a batch the answers are
-// those of the model, to the last bit of every score.
+// Every form of a query while documents are pending: before, during and after the folding of a batch, the answers
+// equal the model's to the last bit of every score.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -53,7 +53,7 @@ struct PendingRetrievalTests {
 
     @Test("Every form of a query agrees with the model", arguments: SeededGenerator.seeds(2))
     func forms(seed: UInt64) throws {
-        // The model of queries has no words of several tokens, and with trigrams all have several.
+        // The model of queries has no words of several tokens; with trigrams all words have several.
         try TestAnalyzer.$current.withValue(TestAnalyzer.all[Int(seed % 3)]) { try history(seed) }
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments and views compared with the texts: however the records are cut into segments and merged again, every answer
-// agrees with the documents before and after them.
+// Segments and views compared with the texts: however the records are divided into segments and merged again, every
+// answer agrees with the documents before and after them.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -22,7 +22,7 @@ struct PendingSegmentTests {
         }
     }
 
-    @Test("Records cut anywhere and merged in any order give the same", arguments: SeededGenerator.seeds(10))
+    @Test("Records divided anywhere and merged in any order agree", arguments: SeededGenerator.seeds(10))
     func cuts(seed: UInt64) throws {
         var history = PendingHistory(seed: seed)
         for _ in 0..<120 { history.change() }
@@ -44,7 +44,7 @@ struct PendingSegmentTests {
         }
     }
 
-    @Test("A cursor goes through the terms of all segments in order, from anywhere")
+    @Test("A cursor visits the terms of all segments in order, from any term on")
     func terms() throws {
         var history = PendingHistory(seed: 9)
         for _ in 0..<90 { history.change() }
@@ -90,7 +90,7 @@ struct PendingSegmentTests {
         }
     }
 
-    @Test("Results requested often are kept, even among many requested once")
+    @Test("Frequently requested results are cached, even among many requested once")
     func known() {
         var known = KnownPostings()
         known.add(.none, of: [1])
@@ -124,7 +124,7 @@ struct PendingSegmentTests {
 
 @Suite("The pending records of an index in memory")
 struct PendingIndexTests {
-    /// The bounds in a state with these records.
+    /// Returns the bounds in a state with these records.
     private func bounds(_ history: PendingHistory, _ range: Range<Int>, fold: Int? = nil) throws -> PendingBounds {
         func identity(_ place: Int) throws -> UInt64 {
             if place < 0 { return 77 }
@@ -176,7 +176,7 @@ struct PendingIndexTests {
         }
     }
 
-    @Test("Writers stay near their last records, and see the right history", arguments: SeededGenerator.seeds(4))
+    @Test("Writers remember their last records, and see the right history", arguments: SeededGenerator.seeds(4))
     func keepingUp(seed: UInt64) throws {
         var history = PendingHistory(seed: seed)
         let store = try TreeStore.inMemory()
@@ -209,13 +209,13 @@ struct PendingIndexTests {
             if fold == end { fold = nil }
             var random = history.random
             (history, end) = former
-            // Another history from here on.
+            // From here on the history is another one.
             _ = random.next()
             history.random = random
         }
     }
 
-    @Test("Much read at once is cut into segments by bytes, too, and gives the same", arguments: [1, 400, 1 << 20])
+    @Test("Many records read at once are divided by bytes, with the same answers", arguments: [1, 400, 1 << 20])
     func sizes(limit: Int) throws {
         let store = try TreeStore.inMemory()
         var history = PendingHistory(seed: 12)
@@ -240,7 +240,7 @@ struct PendingIndexTests {
         #expect(history.answers(0..<90, PendingPart(segments)) == history.answers(0..<90))
     }
 
-    @Test("After a long pause a writer reads on in steps")
+    @Test("After a long pause a writer reads new records in steps")
     func steps() throws {
         let store = try TreeStore.inMemory()
         var history = PendingHistory(seed: 6)
@@ -265,7 +265,7 @@ struct PendingIndexTests {
         }
     }
 
-    @Test("Records of an aborted transaction are never mistaken for those of another one")
+    @Test("Records of an aborted transaction are never mistaken for records of another one")
     func aborted() throws {
         let store = try TreeStore.inMemory()
         var history = PendingHistory(seed: 11)

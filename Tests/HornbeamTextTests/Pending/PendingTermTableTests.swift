@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The terms of one text: numbered in order of occurrence, found again, and sorted by their bytes, in any number.
+// The terms of one text: numbered in order of occurrence, looked up, and sorted by their bytes, in any number.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -39,7 +39,7 @@ struct PendingTermTableTests {
             #expect(sorted == expected, "\(count), HORNBEAM_SEED=\(seed)")
         }
     }
-    @Test("A table that had very many terms is a small one again after some of few")
+    @Test("A table that had very many terms shrinks after some texts with few")
     func shrinks() {
         var table = PendingTermTable()
         let small = table.byteCount
@@ -53,7 +53,7 @@ struct PendingTermTableTests {
                 #expect(found == UInt32(number))
             }
         }
-        // Slots are emptied each time; keeping the rest costs nothing.
+        // Slots are cleared each time; the other memory costs nothing to keep.
         #expect(large - table.byteCount >= 60_000 * 8)
     }
 
@@ -63,7 +63,7 @@ struct PendingTermTableTests {
         for count in 0...bytes.count {
             let padded = bytes[..<count] + repeatElement(0, count: 8)
             let expected = padded.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-            // Memory of exactly that size: nothing beyond it is read.
+            // Memory of exactly that size, so that nothing beyond it can be read.
             let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
             memory.copyBytes(from: bytes[..<count])
             #expect(PendingTerms.head(UnsafeRawBufferPointer(memory)) == expected, "\(count) bytes")

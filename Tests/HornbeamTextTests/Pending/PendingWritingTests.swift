@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small transactions leave records, large ones write postings, and folding turns records into postings. After any
-// history, every snapshot gives the answers of its texts, to the last bit.
+// Small transactions write records, large ones write postings, and folding turns records into postings. After any
+// history, every snapshot gives the answers of its texts to the last bit.
 
 import Foundation
 import HornbeamPages
@@ -11,7 +11,7 @@ import Testing
 
 @testable import HornbeamText
 
-/// A snapshot, and its right answers.
+/// A snapshot and its expected answers.
 private struct Held {
     let transaction: Transaction
     let model: NaiveIndex
@@ -26,13 +26,13 @@ struct PendingWritingTests {
     }
 
     @Test(
-        "After any history every snapshot, old or new, answers as its texts", arguments: SeededGenerator.seeds(1),
+        "After any history every snapshot, old or new, answers by its texts", arguments: SeededGenerator.seeds(1),
         [
             PendingLimits(pending: 60, slice: 20, records: 1), PendingLimits(pending: 900, slice: 300, records: 9),
             .standard,
         ].enumerated().map { (number: $0.offset, limits: $0.element) })
     func histories(seed: UInt64, run: (number: Int, limits: PendingLimits)) throws {
-        // The first seed is one of words, of words by Unicode's rules and of stems.
+        // The first seed covers words, words by Unicode's rules, and stems.
         try TestAnalyzer.$current.withValue(TestAnalyzer.of(seed, 3 + run.number)) { try history(seed, run.limits) }
     }
 
@@ -82,7 +82,7 @@ struct PendingWritingTests {
         try model.expectAnswers(in: store.beginRead(), &generator, "at the end, HORNBEAM_SEED=\(seed)")
     }
 
-    /// The number and weight of pending records, and whether a batch is being folded.
+    /// Returns the number and weight of pending records, and whether a batch is being folded.
     private func pending(_ store: TreeStore) throws -> (records: UInt64, weight: UInt64, isFolding: Bool) {
         let transaction = try store.beginRead()
         let opened = try #require(try testIndex.open(in: transaction))
@@ -138,7 +138,7 @@ struct PendingWritingTests {
     func bounded(documents: UInt64) throws {
         var random = SeededGenerator(seed: documents)
         let store = try TreeStore.index(of: "one", "two")
-        // A few large documents, or many small ones, of words that others have too.
+        // A few large documents, or many small ones, of words that occur in others too.
         let size = documents > 3 ? 20 : 600
         let limit: UInt64 = 6_000
         var (largest, last, batches) = (UInt64(0), UInt64(0), 0)
@@ -154,13 +154,13 @@ struct PendingWritingTests {
             if state.weight < last { batches += 1 }
             last = state.weight
         }
-        // The batch, half as much again, and the commits that exceed the one and the other.
+        // The batch, half of it again, and the commits that exceed each of them.
         let commit = documents * UInt64(size + 8)
         #expect(largest <= limit * 3 / 2 + 3 * commit, "\(largest)")
         #expect(batches >= 2)
     }
 
-    /// Leaves records with a weight of about 16,000, none of which is folded.
+    /// Returns a store with records of a weight of about 16,000, none of which is folded.
     private func storeWithRecords() throws -> TreeStore {
         var random = SeededGenerator(seed: 4)
         let store = try TreeStore.index(of: "one", "two")
@@ -176,7 +176,7 @@ struct PendingWritingTests {
         return store
     }
 
-    @Test("A commit folds no more than it changes, be it of many small documents or of one large one")
+    @Test("A commit folds no more than it changes, whether of many small documents or of one large one")
     func proportionate() throws {
         let store = try storeWithRecords()
         let small = try pending(store)
@@ -184,14 +184,14 @@ struct PendingWritingTests {
             for row in UInt64(10)..<310 { try writer.insert(row, text: "short \(row)") }
         }
         #expect(try pending(store).records == small.records + 300)
-        // A quarter of a megabyte, but few different words.
+        // A quarter of a megabyte with few different words.
         let long = String(repeating: "long words that are said again and again ", count: 6_000)
         try store.write(limits: .standard) { try $0.insert(500, text: long) }
         try store.write(limits: .standard) { try $0.update(500, from: long, to: "short") }
         #expect(try pending(store).records == small.records + 302)
         #expect(try store.searcher().count("short") == 301)
         #expect(try store.searcher().count("again") == 0)
-        // A transaction with as many changes as are pending folds the pending ones first and leaves no record.
+        // A transaction with as many changes as are pending first folds the pending ones, and writes no record.
         try store.write(limits: .standard) { writer in
             for row in UInt64(2_000)..<4_000 {
                 try writer.insert(row, text: "many documents \(row) \(row % 7) at once")
@@ -215,7 +215,7 @@ struct PendingWritingTests {
         #expect(try store.problems(NaiveIndex(texts: [1: "again"])) == [])
     }
 
-    @Test("An index dropped during folding and made anew has nothing of the old one")
+    @Test("An index dropped during folding and created again has nothing of the old one")
     func dropped() throws {
         let store = try TreeStore.index(of: "one", "two")
         try store.write(limits: .standard) { try $0.insert(3, text: "three") }
@@ -260,7 +260,7 @@ struct PendingWritingTests {
         let store = try TreeStore.index(of: "one", "two")
         #expect(try store.searcher().count("one") == 1)
         let held = try store.beginRead()
-        // Dropped and made anew in one transaction, which is first aborted, then undone, and then committed.
+        // Dropped and created again in one transaction, which is first aborted, then undone, and then committed.
         let givenUp = try store.beginWrite()
         try testIndex.drop(in: givenUp)
         try TextIndexWriter(testIndex, in: givenUp).insert(9, text: "given up")
@@ -384,7 +384,7 @@ struct PendingWritingTests {
                 try store.write(limits: PendingLimits(pending: 10, slice: 5)) { try $0.insert(4, text: "four") }
             }
         }
-        // Tokens in all: of the statistics, which the check adds to, and of the last record.
+        // All tokens: those of the statistics, to which the check adds, and those of the last record.
         for total in [UInt64(1) << 62, .max] {
             let store = try TreeStore.index(of: "one", "two")
             try store.write(limits: .standard) { try $0.insert(3, text: "three") }

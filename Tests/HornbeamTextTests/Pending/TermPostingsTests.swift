@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A term's postings, stored and pending, compared with the texts: in any way of going through them, they keep the
-// promises of `PostingSource`, and bounds and leaders belong to existing postings.
+// A term's stored and pending postings, compared with the texts: however they are read, they keep the promises of
+// `PostingSource`, and bounds and leaders belong to existing postings.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -18,7 +18,7 @@ struct TermPostingsTests {
         var bound: Bound { Bound(frequency: frequency, length: length) }
     }
 
-    /// Rows are document numbers here: each row is added before all larger ones and stays.
+    /// A history in which rows equal document numbers: each row is added before all larger ones and stays.
     private struct History {
         var random: SeededGenerator
         let store: TreeStore
@@ -47,8 +47,8 @@ struct TermPostingsTests {
             }
         }
 
-        /// Changes or removes documents, one with another probability in each stretch: blocks that stay, that lose
-        /// their last document, that vanish.
+        /// Changes or removes documents, with another probability in each stretch: so some blocks stay, some lose
+        /// their last document, and some vanish.
         mutating func change(_ count: Int) throws {
             try store.write(limits: PendingLimits(pending: .max, slice: .max)) { writer in
                 var row: UInt64 = 0
@@ -79,7 +79,7 @@ struct TermPostingsTests {
     }
 
     @Test(
-        "Any way through them finds the postings, within its bounds", arguments: SeededGenerator.seeds(2),
+        "Any sequence of steps finds the postings, within the bounds", arguments: SeededGenerator.seeds(2),
         [3000, 300, 6])
     func walks(seed: UInt64, count: Int) throws {
         var history = try History(seed: seed)
@@ -111,7 +111,7 @@ struct TermPostingsTests {
         #expect(Int(source.documentFrequency) == all.count, note)
         #expect(all.allSatisfy { posting in source.bounds.contains { $0.covers(posting.bound) } }, note)
         #expect(source.leaders.areAmong(all.map(\.bound)), note)
-        // All postings from here on are still to come.
+        // From here on all postings are still to come.
         var start = 0
         var target: UInt32 = 0
         while !source.isAtEnd {
@@ -146,7 +146,8 @@ struct TermPostingsTests {
         #expect(start == all.count, note)
     }
 
-    /// Steps in one of the ways, or not at all. `wanted` must be found; others of the block, already passed, may be.
+    /// Steps in one of the ways, or not at all. All of `wanted` must be found; postings of the block that were
+    /// already passed may be found.
     private func read(
         _ source: PendingSource, _ wanted: ArraySlice<Posting>, _ block: Set<UInt32>,
         _ random: inout SeededGenerator, _ note: Comment
@@ -170,7 +171,7 @@ struct TermPostingsTests {
                 let start = try #require(buffer.baseAddress)
                 try source.decodeBlock(to: start, start + room)
             }
-            // The source may also be decoded at its present place.
+            // The source may also be decoded at its present position.
             if random.below(2) == 0 {
                 _ = try source.decode(from: 0)
                 #expect(memory[..<source.count].elementsEqual((0..<source.count).map { source.docnos[$0] }), note)

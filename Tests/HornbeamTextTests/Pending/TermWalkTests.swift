@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vocabulary while documents are pending: before, during and after the folding of a batch every term of a document
-// comes once, with its data from the texts.
+// The vocabulary while documents are pending: before, during and after the folding of a batch, every term of a
+// document comes once, with the data of its texts.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -11,7 +11,7 @@ import Testing
 
 @Suite("The vocabulary while documents are pending")
 struct TermWalkTests {
-    /// Some of them longer than a key, with the same first 200 bytes, and one of exactly these.
+    /// Words, some of which are longer than a key and share the first 200 bytes, and one of exactly these bytes.
     private static let words: [String] = {
         let stems = ["a", "b", "m"].map { String(repeating: $0, count: 200) }
         let long = stems + stems.flatMap { stem in (0..<4).map { stem + String(repeating: "z", count: $0) + "y" } }
@@ -32,7 +32,7 @@ struct TermWalkTests {
         return counts
     }
 
-    /// The part of a term that orders a walk: longer terms with equal heads come in any order.
+    /// The part of a term that determines the order of a walk: longer terms with equal heads come in any order.
     private static func head(_ term: [UInt8]) -> ArraySlice<UInt8> { term.prefix(TermDictionary.plainLimit) }
 
     @Test("A walk through more pending terms than the cache holds evicts no cached one")
@@ -62,7 +62,7 @@ struct TermWalkTests {
         #expect(common() === kept)
     }
 
-    @Test("A walk from anywhere, with leaps, misses no term and invents none", arguments: SeededGenerator.seeds(3))
+    @Test("A walk from any term on, with leaps, finds exactly the present terms", arguments: SeededGenerator.seeds(3))
     func walks(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let store = try TreeStore.inMemory()

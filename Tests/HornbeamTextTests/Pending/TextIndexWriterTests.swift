@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index under any history of changes, compared with the naive model to the last bit; and the writer's refusals.
+// The index after any history of changes, compared with the naive model to the last bit; and the writer's refusals.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -8,7 +8,7 @@ import Testing
 
 @testable import HornbeamText
 
-/// How numbers of documents are distributed: side by side, far apart, anywhere.
+/// How the numbers of documents are distributed: consecutive, far apart, random.
 enum DocumentNumbers: CaseIterable {
     case dense
     case sparse
@@ -20,7 +20,7 @@ enum DocumentNumbers: CaseIterable {
         case .sparse: return place * 1000
         case .anywhere:
             var random = SeededGenerator(seed: place)
-            // Both ends are numbers too.
+            // The smallest and the largest number occur too.
             return place == 0 ? 0 : place == 1 ? .max : random.next()
         }
     }
@@ -36,7 +36,7 @@ struct TextIndexWriterTests {
     }
 
     @Test(
-        "After any history it answers as the texts it should hold, bit for bit",
+        "After any history it gives the answers of its texts, bit for bit",
         arguments: SeededGenerator.seeds(2), DocumentNumbers.allCases)
     func histories(seed: UInt64, numbers: DocumentNumbers) throws {
         let place = DocumentNumbers.allCases.firstIndex(of: numbers) ?? 0
@@ -50,7 +50,7 @@ struct TextIndexWriterTests {
         for step in 0..<12 {
             let analyzer = TestAnalyzer.current.specification
             let note: Comment = "step \(step), \(numbers), \(analyzer), HORNBEAM_SEED=\(seed)"
-            // From flushes after every change to a single flush at the end, from many documents to few.
+            // From a flush after every change to a single flush at the end, with many documents and with few.
             let budget = [0, 20_000, 64 << 20][step % 3]
             let range: UInt64 = step < 6 ? 700 : step < 9 ? 80 : 700
             try store.write(budget: budget) { writer in
@@ -61,7 +61,7 @@ struct TextIndexWriterTests {
             }
             try compare(store, model, &generator, note)
         }
-        // Everything is removed, in random order; nothing is left behind.
+        // Everything is removed in random order; nothing is left.
         try store.write { writer in
             for (docno, text) in model.texts.shuffled(using: &generator.random) { try writer.remove(docno, text: text) }
         }
@@ -196,7 +196,7 @@ struct TextIndexWriterTests {
         #expect(try store.problems(NaiveIndex(texts: [1: "one", 2: "two words"])) == [])
     }
 
-    @Test("An index without positions gives the same answers, and says which it can't give")
+    @Test("An index without positions gives the same answers, or an error where it can't")
     func withoutPositions() throws {
         var generator = TextGenerator(seed: 5)
         let index = TextIndex(prefix: "t:", storesPositions: false)
@@ -265,7 +265,7 @@ struct TextIndexWriterTests {
         }
     }
 
-    @Test("An index of a former layout is rebuilt, not read")
+    @Test("An index with an earlier layout is rebuilt, not read")
     func formerLayout() throws {
         let store = try TreeStore.index(of: "one")
         let transaction = try store.beginWrite()
@@ -280,12 +280,12 @@ struct TextIndexWriterTests {
         transaction.abort()
     }
 
-    @Test("An index with a future layout is neither called damaged nor built anew")
+    @Test("An index with a future layout is neither reported as damaged nor rebuilt")
     func newerLayout() throws {
         let store = try TreeStore.index(of: "one")
         let transaction = try store.beginWrite()
         let tree = try #require(try transaction.tree(testIndex.statisticsName))
-        // The bytes after the first may change.
+        // The bytes after the first one may change.
         try transaction.put(tree, TextStatistics.key, [TextStatistics.currentLayout + 1, 200])
         func isNewer(_ body: () throws(StorageError) -> Void) -> Bool {
             do { try body() } catch {
@@ -302,7 +302,7 @@ struct TextIndexWriterTests {
         transaction.abort()
     }
 
-    @Test("A reader has no writer")
+    @Test("A read transaction can't have a writer")
     func readOnly() throws {
         let store = try TreeStore.index(of: "one")
         #expect(throws: StorageError.self) { try TextIndexWriter(testIndex, in: store.beginRead()) }
@@ -330,7 +330,7 @@ struct TextIndexWriterTests {
 
 @Suite("Lengths of documents")
 struct DocumentLengthsTests {
-    @Test("The lengths of the documents that share an entry lie in a leaf")
+    @Test("The lengths of the documents that share an entry fit in a leaf")
     func inLeaves() throws {
         let store = try TreeStore.index(of: "one")
         let transaction = try store.beginWrite()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds must bound: for every posting, every weighting and every average length.
+// Bounds must hold: for every posting, every weighting and every average length.
 
 import HornbeamTestSupport
 import Testing
@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Bounds of postings")
 struct BoundsTests {
-    @Test("The pairs cover all that was added, however few they are", .seeded, arguments: [1, 2, 4, 40])
+    @Test("The pairs cover all added postings, however few pairs there are", .seeded, arguments: [1, 2, 4, 40])
     func covers(limit: Int) {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         for _ in 0..<60 {

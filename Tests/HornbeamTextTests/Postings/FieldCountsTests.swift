@@ -53,7 +53,7 @@ struct FieldCountsTests {
         }
     }
 
-    @Test("Bounds hold for everything added to them, alone or with others, and come back from bytes", .seeded)
+    @Test("Bounds hold for all added counts, alone or with others, and come back from bytes", .seeded)
     func bounds() throws {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         for _ in 0..<100 {
@@ -94,7 +94,7 @@ struct FieldCountsTests {
         #expect(!FieldBounds(Bound(frequency: 2, length: 5), in: 1).covers([1, 0, 0, 0], length: 9))
     }
 
-    @Test("No places, or places that there are not, are no bounds")
+    @Test("Bounds without fields, or with fields that don't exist, are refused")
     func refused() {
         for bytes in [[0], [16, 0, 1], [255], [1], [1, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F, 1]] as [[UInt8]] {
             withBytes(bytes) { bytes in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaders belong to existing postings: collected, written, read and removed. The suites of retrieval test that searches
-// that begin with leaders find the same.
+// Leaders belong to existing postings: collected, written, read and removed. The suites of retrieval test that
+// searches that begin with leaders give the same results.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -24,7 +24,7 @@ struct LeadersTests {
         return gatherer.leaders
     }
 
-    @Test("They are the best, survive being written, and change only by removals", .seeded)
+    @Test("Leaders are the best postings, are read back as written, and change only by removals", .seeded)
     func model() throws {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         for _ in 0..<200 {
@@ -38,7 +38,7 @@ struct LeadersTests {
             for count in 0...11 {
                 let known = leaders.score(of: count, weight: 2, averageLength: 30)
                 #expect((known == nil) == (count == 0 || count > min(10, postings.count)))
-                // If two differ only by rounding, either may be taken for the better one.
+                // If two differ only by rounding, either may count as the better one.
                 guard let known else { continue }
                 let best = scores()[count - 1]
                 #expect(known <= best && known > best * (1 - 1e-12))
@@ -76,7 +76,7 @@ struct LeadersTests {
         }
     }
 
-    @Test("The check finds leaders that no postings have, and no search passes documents by on their word")
+    @Test("The check finds leaders without postings, and no search skips documents because of them")
     func forged() throws {
         let store = try TreeStore.inMemory()
         var model = NaiveIndex()

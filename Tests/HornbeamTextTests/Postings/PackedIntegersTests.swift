@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups of integers of every size and width: packed integers come back, in as few bytes as planned; arbitrary bytes
-// are refused or are a group.
+// are refused or decoded as a group.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -23,7 +23,7 @@ struct PackedIntegersTests {
         }
     }
 
-    /// The values, and whether all bytes were read.
+    /// Returns the values, and whether all bytes were read.
     private func decoded(_ bytes: [UInt8], count: Int) -> (values: [UInt32], isAll: Bool, largest: UInt32)? {
         let target = UnsafeMutablePointer<UInt32>.allocate(capacity: 128)
         defer { target.deallocate() }
@@ -34,7 +34,7 @@ struct PackedIntegersTests {
         }
     }
 
-    /// The size in the format for integers of `bits` bits.
+    /// Returns the size in the format for integers of `bits` bits.
     private static func size(_ values: [UInt32], bits: Int) -> Int {
         let widths = values.map { 32 - $0.leadingZeroBitCount }.filter { $0 > bits }
         let exceptions = widths.reduce(widths.isEmpty ? 0 : 1) { $0 + 1 + ($1 - bits + 6) / 7 }
@@ -63,7 +63,7 @@ struct PackedIntegersTests {
         }
     }
 
-    @Test("Equal integers take their width, and few larger ones a few bytes more")
+    @Test("Equal integers take one width, and a few larger ones a few bytes more")
     func sizes() {
         #expect(encoded(Array(repeating: 0, count: 128)).bytes.count == 1)
         #expect(encoded(Array(repeating: 5, count: 128)).bytes.count == 1 + 16 * 3)
@@ -87,7 +87,7 @@ struct PackedIntegersTests {
             if decoded(bytes, count: count) == nil { refused += 1 }
         }
         #expect(refused > 500)
-        // The higher bits must be present and must fit, and places must ascend.
+        // The higher bits must be present and fit, and positions must ascend.
         for tail: [UInt8] in [
             [0], [1, 5, 0], [1, 10, 1], [2, 5, 1, 5, 1], [1, 5, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F], [1, 5],
         ] {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An integer read alone from a packed group is the one that unpacking all gives; positions in any order of postings.
+// A single integer read from a packed group equals the one that unpacking the group gives; positions of postings in
+// any order.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -9,7 +10,7 @@ import Testing
 
 @Suite("Positions of single postings")
 struct PositionBlockTests {
-    @Test("An integer read alone is the same as among all", .seeded)
+    @Test("An integer read alone is the one of the unpacked group", .seeded)
     func integers() {
         var random = SeededGenerator()
         for bits in 0...32 {
@@ -17,7 +18,7 @@ struct PositionBlockTests {
                 let limit = bits == 32 ? UInt32.max : (1 << UInt32(bits)) - 1
                 let values = (0..<count).map { _ in UInt32.random(in: 0...limit, using: &random) }
                 let size = PackedIntegers.payloadSize(count: count, bits: bits)
-                // One more byte than the group has, so that reading too far reads something else.
+                // One byte more than the group has, so that reading too far gives another result.
                 let memory = UnsafeMutableRawPointer.allocate(byteCount: size + 1, alignment: 16)
                 defer { memory.deallocate() }
                 PackedIntegers.pack(values, count: count, bits: bits, to: memory)
@@ -31,11 +32,11 @@ struct PositionBlockTests {
         }
     }
 
-    @Test("A document takes the bits of its own first and further positions, and a long one those of its group")
+    @Test("A document takes the bits that its own positions need, a long one those of its group")
     func apart() {
         var postings = PostingsBuffer()
         for docno in 0..<UInt32(128) {
-            // 10 bits, then 3; one needs 17.
+            // 10 bits, then 3; one document needs 17.
             let first = docno == 40 ? 100_000 : 512 + docno
             postings.append(docno, frequency: 3, length: 1000)
             for position in [first, first + 5, first + 13] { postings.append(position: position) }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of postings and of positions: dense, sparse and anywhere; and the decoding of hostile bytes.
+// Runs of postings and of positions: dense, sparse and random ones; and the decoding of hostile bytes.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -7,7 +7,7 @@ import Testing
 
 @testable import HornbeamText
 
-/// A posting as the model has it.
+/// A posting in the model.
 private struct Model: Equatable {
     let docno: UInt32
     let positions: [UInt32]
@@ -16,7 +16,7 @@ private struct Model: Equatable {
 
 @Suite("Runs of postings")
 struct PostingRunTests {
-    /// Postings of a density and with frequencies that the round decides.
+    /// Returns postings whose density and frequencies depend on the round.
     private func postings(_ round: Int, _ count: Int, _ random: inout SeededGenerator) -> [Model] {
         var docnos: Set<UInt32> = []
         let start = UInt32.random(in: 0...[0, 1000, UInt32.max - 5_000_000][round % 3], using: &random)
@@ -107,7 +107,7 @@ struct PostingRunTests {
         }
     }
 
-    @Test("Dense documents take a bit each, or less")
+    @Test("Dense documents take at most a bit each")
     func dense() {
         let all = (0..<1024).map { Model(docno: UInt32($0), positions: [0], length: 1) }
         #expect(encoded(all).run.count < 64)
@@ -117,7 +117,7 @@ struct PostingRunTests {
         #expect(encoded(half).run.count < half.count * 2 / 8 + 80)
     }
 
-    @Test("Positions without bits are as many as their count says, but no block claims memory without bound")
+    @Test("Positions of zero bits can be many, but no block makes a reader take unbounded memory")
     func bitless() {
         func opens(_ frequencies: [UInt32]) -> Bool {
             let count = frequencies.reduce(0) { $0 + Int($1) } - frequencies.count
@@ -135,7 +135,7 @@ struct PostingRunTests {
         #expect(!opens([UInt32(1) << 31]))
     }
 
-    @Test("Damaged runs are refused, or decode to ascending postings within their claims", .seeded)
+    @Test("Damaged runs are refused, or decode to ascending postings within the stated counts", .seeded)
     func hostile() {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         var refused = 0
@@ -158,14 +158,14 @@ struct PostingRunTests {
     }
 }
 
-/// A run decoded as a whole.
+/// A completely decoded run.
 private final class DecodedRun {
     var docnos: [UInt32] = []
     var frequencies: [UInt32] = []
     var positions: [[UInt32]] = []
     var bounds: [[Bound]] = []
 
-    /// Bytes that live as long as this.
+    /// Returns bytes that live as long as this object.
     private func copy(_ bytes: [UInt8]) -> Bytes {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
         memory.copyBytes(from: bytes)
@@ -183,7 +183,7 @@ private final class DecodedRun {
         frequencyMemory.deallocate()
     }
 
-    /// False if a part of it can't be decoded.
+    /// Returns false if a part of the run can't be decoded.
     func decode(_ run: [UInt8], _ positionRun: [UInt8], first: UInt32) -> Bool {
         var directory = RunDirectory()
         var positionBlock = PositionBlock()
@@ -212,7 +212,7 @@ private final class DecodedRun {
         return true
     }
 
-    /// The positions of a single posting, decoded anew from the bytes.
+    /// Returns the positions of a single posting, decoded again from the bytes.
     func positions(of place: Int, _ positionRun: [UInt8]) -> [UInt32] {
         let block = place / 128
         let size = min(128, frequencies.count - block * 128)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How sources of postings find their way in ascending documents.
+// How sources of postings step through ascending documents.
 
 import HornbeamTestSupport
 import Testing
@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Steps through ascending documents")
 struct PostingSourceTests {
-    /// Ascending, some of them close together; `.max` after them.
+    /// Returns ascending documents, some of them close together, followed by `.max`.
     private func documents(_ count: Int, _ random: inout SeededGenerator) -> [UInt32] {
         var next = UInt32(random.below(20))
         var documents: [UInt32] = []
@@ -19,7 +19,7 @@ struct PostingSourceTests {
         return documents + [UInt32](repeating: .max, count: PostingSource.stepSize)
     }
 
-    @Test("Few or many are passed up to the first that isn't below the target", arguments: SeededGenerator.seeds(3))
+    @Test("Stepping ends at the first document not below the target", arguments: SeededGenerator.seeds(3))
     func steps(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<3_000 {
@@ -36,7 +36,7 @@ struct PostingSourceTests {
         }
     }
 
-    @Test("Values beyond half of all numbers are counted as others are")
+    @Test("Values with the highest bit set are counted like others")
     func large() {
         let values = (0..<UInt32(PostingSource.stepSize)).map { UInt32.max - 1_000 + $0 * 10 }
         for target in [0, 1, values[0], values[0] + 1, values[7], values[15], values[15] + 1, .max] {

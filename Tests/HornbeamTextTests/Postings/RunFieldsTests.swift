@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields in runs: encoded fields come back for any of the places, a reader that doesn't ask for them notices nothing,
-// and damaged bytes are refused or stay within their claims.
+// Fields in runs: encoded fields come back for any of the positions, a reader that doesn't need them is unaffected,
+// and damaged bytes are refused or stay within the stated counts.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -17,7 +17,7 @@ struct RunFieldsTests {
         var frequency: UInt32 { counts.wrappedSum() }
     }
 
-    /// Blocks whose postings use some of the places: one, all, one in few of them.
+    /// Returns blocks whose postings use one, all, or few of the fields.
     private func postings(_ count: Int, _ random: inout SeededGenerator) -> [Posting] {
         var docno: UInt32 = 0
         var places = [0]
@@ -51,7 +51,7 @@ struct RunFieldsTests {
         return ([UInt8](run.bytes), fields, encoder.sizes.indices.map { encoder.sizes[$0] })
     }
 
-    /// The counts of each posting as far as they are wanted, and how each block is bounded; nil if it can't be decoded.
+    /// Returns the wanted counts of each posting, and the bounds of each block; nil if the run can't be decoded.
     private func decoded(
         _ run: [UInt8], first: UInt32, _ wanted: FieldPlaces
     ) -> (counts: [FieldCounts], bounds: [FieldBounds])? {
@@ -77,7 +77,7 @@ struct RunFieldsTests {
         }
     }
 
-    @Test("Each place comes back by itself and with others, within bounds", .seeded)
+    @Test("Each field comes back alone and with others, within bounds", .seeded)
     func roundTrips() throws {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         for round in 0..<60 {
@@ -102,7 +102,7 @@ struct RunFieldsTests {
         }
     }
 
-    @Test("A run that ends with an earlier block takes no more than was said", .seeded)
+    @Test("A run that ends with an earlier block takes at most the computed size", .seeded)
     func sizes() {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         for _ in 0..<20 {
@@ -127,7 +127,7 @@ struct RunFieldsTests {
         #expect(run(1, other: 0) <= run(0, other: nil) + 24)
     }
 
-    @Test("Damaged bytes are refused, or give no posting more occurrences than they say", .seeded)
+    @Test("Damaged bytes are refused, or give no posting more occurrences than it has", .seeded)
     func hostile() {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         var refused = 0

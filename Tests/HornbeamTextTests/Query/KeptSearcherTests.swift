@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cached searcher: it claims to be current exactly if a new one would give the same answers in the same state, and
-// gives these answers; through suspended reads, commits of others, checkpoints, and changes of its own transaction.
+// A cached searcher: it reports to be current exactly if a new one would give the same answers in the same state, and
+// gives these answers, through suspended reads, commits of others, checkpoints, and changes of its own transaction.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -9,7 +9,7 @@ import Testing
 
 @testable import HornbeamText
 
-@Suite("Searchers that are kept")
+@Suite("Cached searchers")
 struct KeptSearcherTests {
     private struct History {
         var random: SeededGenerator
@@ -46,7 +46,7 @@ struct KeptSearcherTests {
         #expect(try kept.documentFrequency(of: "w3") == (try new.documentFrequency(of: "w3")), note)
     }
 
-    @Test("By reads that are taken up again", arguments: SeededGenerator.seeds(2), [true, false])
+    @Test("Stay right in reads that are resumed", arguments: SeededGenerator.seeds(2), [true, false])
     func reads(seed: UInt64, isInFile: Bool) throws {
         let folder = isInFile ? try TemporaryFolder() : nil
         defer { folder?.keep() }
@@ -82,12 +82,12 @@ struct KeptSearcherTests {
         read.abort()
     }
 
-    @Test("By a write that changes the index and rolls back", arguments: SeededGenerator.seeds(2))
+    @Test("Stay right in a write that changes the index and rolls back", arguments: SeededGenerator.seeds(2))
     func writes(seed: UInt64) throws {
         let store = try TreeStore.inMemory()
         var history = History(random: SeededGenerator(seed: seed))
         let transaction = try store.beginWrite()
-        // The index isn't there yet.
+        // The index doesn't exist yet.
         #expect(try !TextSearcher(testIndex, in: transaction).isCurrent())
         try transaction.commit()
         try store.write { try history.change(400, $0) }

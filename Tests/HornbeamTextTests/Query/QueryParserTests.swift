@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The query language: the meaning of each form, the places of errors, and that printed queries are read as the same
-// tree.
+// The query language: the meaning of each form, the positions of errors, and that printed queries are read as the
+// same tree.
 
 import HornbeamTestSupport
 import Testing
@@ -57,7 +57,7 @@ struct QueryParserTests {
     }
 
     @Test(
-        "Errors name the mistake, its place, and the remedy",
+        "Errors name the mistake, its position, and the remedy",
         arguments: [
             ("a )", 2, "this ) closes nothing"), ("x (a b", 2, "this ( has no end"), ("a \"b", 2, "no end"),
             ("AND b", 0, "AND needs something"), ("a AND", 2, "AND needs something"), ("a OR", 2, "OR needs"),
@@ -97,7 +97,7 @@ struct QueryParserTests {
     }
 
     @Test(
-        "A lenient reading takes unreadable parts for words, and keeps the rest",
+        "A lenient reading treats unreadable parts as words, and keeps the rest",
         arguments: [
             ("see http://x.org", .words("see http //x.org")), ("\"copy on wr", .phrase("copy on wr", slop: 0)),
             ("AND then", .words("AND then")), ("a AND", .words("a AND")), ("what is this?", .words("what is this")),
@@ -132,7 +132,7 @@ struct QueryParserTests {
         #expect(try all.parse("a b -c ") == .without(.all([.words("a"), .words("b")]), .words("c")))
     }
 
-    @Test("Random trees in normal form are printed and read as themselves", arguments: SeededGenerator.seeds(4))
+    @Test("Random trees in normal form are printed and read back unchanged", arguments: SeededGenerator.seeds(4))
     func roundTrips(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<1_500 {
@@ -167,7 +167,7 @@ struct QueryParserTests {
         [random.below(9) - 1, 999_999, 1_000_000, .max, .min][random.oneIn(2) ? 0 : random.below(5)]
     }
 
-    @Test("Numbers too large to count to are read as the largest")
+    @Test("Numbers that are too large are read as the largest one")
     func largeNumbers() throws {
         let number = String(repeating: "9", count: 40)
         #expect(try syntax.parse("\"a b\"~\(number)") == .phrase("a b", slop: .max))

@@ -16,7 +16,7 @@ struct ResolvedQueryTests {
     static let optional = TextQuery.any([.everything, .words("foo")])
 
     @Test(
-        "A written word of several tokens is their phrase where it must be there or must not",
+        "A written word of several tokens is their phrase if it is required or excluded",
         arguments: [
             (.words("wi-fi"), .words("wi-fi")), (.all([.words("wi-fi")]), .phrase("wi-fi", slop: 0)),
             (.all([.words("a wi-fi  b")]), .any([.words("a"), .phrase("wi-fi", slop: 0), .words("b")])),
@@ -80,7 +80,7 @@ struct ResolvedQueryTests {
         #expect(resolved(.all([.words("of"), .words("abc")])) == .words("abc"))
     }
 
-    @Test("A tokenizer that sees more than single words has all of the text as one")
+    @Test("A tokenizer that depends on more than single words gets the text as a whole")
     func custom() {
         let whole = Analyzer(
             .custom(CustomTokenizer(name: "whole", version: 1, tokenize: { text, emit in emit(text.lowercased()) })))
@@ -116,7 +116,7 @@ struct ResolvedQueryTests {
         #expect(query.resolved(.words) == expected)
     }
 
-    /// The rows found by an index of these texts, in every way, and without it.
+    /// Returns the rows that an index of these texts finds, in every way; they must equal those without it.
     private func rows(_ query: TextQuery, _ texts: [String], _ analyzer: Analyzer) throws -> [UInt64] {
         let index = TextIndex(prefix: "t:", analyzer: analyzer)
         let transaction = try TreeStore.inMemory().beginWrite()
@@ -134,7 +134,7 @@ struct ResolvedQueryTests {
         return found
     }
 
-    @Test("A word written as one isn't found by a part of it if it is required")
+    @Test("A required written word isn't found by a part of it")
     func demanded() throws {
         let texts = ["wi-fi foo", "fi only", "wi x fi foo", "foo", "can t"]
         func rows(_ text: String, matchesAll: Bool = false) throws -> [UInt64] {
@@ -161,7 +161,7 @@ struct ResolvedQueryTests {
                 == searcher.search(.without(.words("foo"), phrase), limit: 9))
     }
 
-    @Test("Texts in scripts without spaces are found by all of a word's letters")
+    @Test("Texts in scripts without spaces are found only if they have all letters of a word")
     func unspaced() throws {
         let texts = ["東京", "北京。", "北京大学", "大学", "学京大北", "東京都"]
         func rows(_ text: String, _ syntax: QuerySyntax = QuerySyntax()) throws -> [UInt64] {

@@ -8,7 +8,7 @@ import HornbeamText
 import HornbeamTree
 import Testing
 
-/// A part of a query as a person writes it. A group has alternatives, and each of these is a sequence of clauses.
+/// A part of a query as a person writes it. A group has alternatives, each of which is a sequence of clauses.
 private indirect enum Written {
     case word(String)
     case phrase(String, String)
@@ -43,7 +43,7 @@ private struct Clause {
     var text: String { parts.map { $0.sign.rawValue + $0.part.text }.joined(separator: " AND ") }
 }
 
-/// The documents that a query must find.
+/// Computes the documents that a query must find.
 private struct SetEvaluation {
     let documents: [String]
     let matchesAll: Bool
@@ -147,7 +147,7 @@ struct SignsTests {
         }
     }
 
-    @Test("Another plus never finds more, and finds the same if all words are required", .seeded)
+    @Test("One more plus never finds more, and finds the same if all words are required", .seeded)
     func morePlus() throws {
         var random = SeededGenerator()
         for _ in 0..<1_000 {

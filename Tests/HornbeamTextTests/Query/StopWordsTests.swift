@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words left out of a query: from which of its parts, and when they stay.
+// Words that are left out of a query: the parts in which they are left out, and when they stay.
 
 import HornbeamTestSupport
 import HornbeamTree
@@ -65,7 +65,7 @@ struct StopWordsTests {
         #expect(
             rest(.all([fox, .boost(2, .field([1], .without(.words("the"), spam)))]))
                 == .all([fox, without(.boost(2, .field([1], spam)))]))
-        // "of" would be enough.
+        // Matching "of" would be enough.
         #expect(rest(.all([fox, .any([.words("of"), .without(.words("the"), spam)])])) == .all([fox]))
         let either = TextQuery.any([.without(.words("of"), ham), .without(.words("the"), spam)])
         #expect(rest(.all([fox, either])) == .all([fox, without(.all([ham, spam]))]))
@@ -73,7 +73,7 @@ struct StopWordsTests {
         #expect(rest(.without(.words("the"), spam)) == .without(.words("the"), spam))
     }
 
-    @Test("Required words written as one are left out together or stay together")
+    @Test("Required tokens of one written word are left out together or stay together")
     func writtenWords() {
         let art = TextQuery.words("state-of-the-art")
         #expect(rest(art) == .words("state- - -art"))
@@ -117,7 +117,7 @@ struct StopWordsTests {
     func differential(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let words = ["a", "b", "c", "d"]
-        // Also a query without terms, which excludes nothing.
+        // This includes a query without terms, which excludes nothing.
         let exclusions = words + ["?"]
         let store = try TreeStore.inMemory()
         try store.write { writer in
@@ -147,7 +147,7 @@ struct StopWordsTests {
         }
     }
 
-    @Test("Several words each count as one")
+    @Test("Stop words given as one text are separate stop words")
     func several() {
         let list = StopWordList(["as well as", "ÜBER"])
         #expect(TextQuery.words("well über fox").leavingOut(list) == .words("    fox"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index query for a part of a text: every text with the part must match, however it is written; and the query must
-// be as narrow as the tokens allow.
+// The index query for a part of a text: every text with the part must match, in any spelling, and the query must be
+// as narrow as the tokens allow.
 
 import Foundation
 import HornbeamKeys
@@ -14,7 +14,7 @@ private let analyzers: [Analyzer] = [
     Analyzer(.trigrams(keepsAccents: false)), Analyzer(.trigrams(keepsAccents: true)),
 ]
 
-/// The test that the query narrows.
+/// Returns the result of the test that the query narrows.
 private func holds(_ text: String, _ part: String, _ place: PartPlace, ignoringCase: Bool) -> Bool {
     let text = ignoringCase ? CaseFolding.folded(text) : text
     let part = ignoringCase ? CaseFolding.folded(part) : part
@@ -85,7 +85,7 @@ struct SubstringQueryTests {
         #expect(unicode.query(forPart: " strasse ", at: .anywhere, isFolded: true) == .phrase("strasse", slop: 0))
     }
 
-    /// Strings that are equal only by their scalars.
+    /// A string that is compared by its scalars.
     private struct Spelling: Hashable {
         let text: String
 
@@ -130,11 +130,11 @@ struct SubstringQueryTests {
                 }
             }
         }
-        // Otherwise the test is meaningless.
+        // Otherwise the test proves nothing.
         #expect(asked.allSatisfy { $0 > 200 }, "\(asked)")
     }
 
-    /// A piece of the text in another case.
+    /// Returns a part of the text, sometimes in another case.
     private static func part(of text: String, _ random: inout SeededGenerator) -> (PartPlace, String) {
         let scalars = Array(text.unicodeScalars)
         let place = [PartPlace.anywhere, .beginning, .end].randomElement(using: &random) ?? .anywhere
@@ -195,7 +195,7 @@ struct SubstringQueryTests {
         #expect(stems.query(forPart: " running ", at: .anywhere, isFolded: true) == nil)
     }
 
-    @Test("A long part asks for some of it")
+    @Test("A long part is searched by only some of its terms")
     func longPart() {
         let part = Array(repeating: "word", count: 1_000).joined(separator: " ")
         #expect(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries of an index without positions: queries that need none get the same answers, to the last bit of every score,
+// Queries of an index without positions: queries that need none get the same answers to the last bit of every score,
 // and for the others a wider query finds all their results.
 
 import HornbeamPages
@@ -19,7 +19,7 @@ struct WithoutPositionsTests {
         let documents = generator.documents(90, fields: 2).compactMap { $0 }
         let store = try TreeStore.inMemory()
         for (place, document) in documents.enumerated() {
-            // Half of them one by one, to be pending.
+            // Half of the documents are added one by one, so that they are pending.
             let transaction = try store.beginWrite()
             for (index, limits) in [(testIndex, PendingLimits.none), (index, .standard)] {
                 let writer = try TextIndexWriter(index, in: transaction, limits: place < 45 ? .none : limits)
@@ -53,7 +53,7 @@ struct WithoutPositionsTests {
     }
 
     @Test(
-        "The wider query is one of words for every analyzer",
+        "The wider query consists of words, for every analyzer",
         arguments: [
             ("words", "Can't stop", 3), ("unicode", "東京都 天気", 4), ("unicode+english", "running rivers", 2),
             ("trigrams", "nnin", 2), ("words", "&", 0),

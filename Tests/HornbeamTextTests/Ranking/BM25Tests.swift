@@ -27,7 +27,7 @@ struct BM25Tests {
         }
     }
 
-    @Test("A token repeated in the query counts again, in its place")
+    @Test("A token repeated in the query counts again")
     func repeats() throws {
         let store = try TreeStore.index(of: "a b", "a a c", "b c c d", "")
         let model = NaiveIndex(texts: [1: "a b", 2: "a a c", 3: "b c c d", 4: ""])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The common documents of lists with many documents, where blocks are as wide as a table of places: a document between
-// two blocks, with the same lower bits as one in the next block, is not mistaken for it.
+// The common documents of long lists, whose blocks are as wide as a table of positions: a document between two blocks
+// is not mistaken for one in the next block with the same lower bits.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -13,7 +13,7 @@ import Testing
 struct ConjunctionTests {
     private static let index = TextIndex(prefix: "t:")
 
-    /// A searcher over documents; each has the words in whose lists it is.
+    /// Returns a searcher over documents; each document has the words in whose lists it is.
     private static func searcher(_ lists: [String: Set<UInt64>], count: UInt64) throws -> TextSearcher {
         let store = try TreeStore.inMemory()
         let transaction = try store.beginWrite()
@@ -37,7 +37,7 @@ struct ConjunctionTests {
         #expect(try searcher.count(query) == UInt64(expected.count), note)
         let hits = try searcher.search(query, limit: 1_000_000)
         #expect(Set(hits.map(\.row)) == expected && hits.count == expected.count, note)
-        // With a filter that accepts few documents, whose list leads.
+        // With a filter that accepts few documents: the filter leads the search.
         let allowed = (lists[words[0]] ?? []).sorted().filter { $0 % 3 == 0 }
         let found = try searcher.search(query, limit: 1_000_000, filter: .documents(allowed))
         #expect(Set(found.map(\.row)) == expected.intersection(allowed), note)
@@ -58,7 +58,7 @@ struct ConjunctionTests {
         try Self.check(searcher, ["rare", "second", "dense"], lists, "three lists")
     }
 
-    @Test("Lists of words in one of some thirty documents", arguments: SeededGenerator.seeds(2))
+    @Test("Lists of words that about one document in thirty has", arguments: SeededGenerator.seeds(2))
     func random(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let count: UInt64 = 40_000

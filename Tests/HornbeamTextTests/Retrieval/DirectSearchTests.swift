@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches that need no windows give the results of the model and of the windows, to the last bit: conjunctions,
-// phrases, words near each other, few postings, prefixes and patterns, in plain arrays, stored and pending, with
+// Searches that need no windows give the results of the model and of the windows to the last bit: conjunctions,
+// phrases, words near each other, few postings, prefixes and patterns; in plain arrays, stored and pending, with
 // filters and on later pages.
 
 import HornbeamPages
@@ -14,7 +14,7 @@ import Testing
 struct DirectSearchTests {
     typealias Generator = RetrievalTests.Generator
 
-    /// The answer of a direct search; nil if the query has none.
+    /// Returns the answer of a direct search, or nil if the query has none.
     static func direct(
         _ view: IndexView, _ query: TextQuery, limit: Int, filter: TextFilter = .all, after: TextHit? = nil,
         tieBreak: TextTieBreak? = nil
@@ -24,7 +24,7 @@ struct DirectSearchTests {
         return try best.sorted()
     }
 
-    /// A query with a direct search, unless its words are too frequent.
+    /// Returns a query that has a direct search, unless its words are too frequent.
     static func query(_ generator: inout Generator) -> TextQuery {
         func one() -> TextQuery { .words(generator.word()) }
         func phrase() -> TextQuery {
@@ -145,7 +145,7 @@ struct DirectSearchTests {
         func text(_ document: TestDocument) -> DocumentText {
             DocumentText(fields: document.fields.map { $0.map { $0.joined(separator: " ") } })
         }
-        // Some are folded, the last ones stay records; some are changed, some removed.
+        // Some are folded and the last ones stay records; some are changed, some removed.
         let limits = PendingLimits(pending: 3000, slice: 1000)
         for start in stride(from: 0, to: documents.count, by: 50) {
             try store.write(limits: limits) { writer in
@@ -169,7 +169,7 @@ struct DirectSearchTests {
         for round in 0..<60 {
             let query = round % 5 == 0 ? TextQuery.words(generator.text(1...4)) : Self.query(&generator)
             let note: Comment = "\(query), HORNBEAM_SEED=\(seed)"
-            // The answer of the windows over plain arrays; other suites compare that with the model.
+            // The answer of the windows over plain arrays, which other suites compare with the model.
             let expected = try RetrievalTests.search(view, query)
             #expect(try searcher.search(query, limit: 5) == Array(expected.prefix(5)), note)
             #expect(try searcher.search(query, limit: .max) == expected, note)
@@ -216,7 +216,7 @@ struct LoneLetterTests {
         return try TextSearcher(index, in: store.beginRead())
     }
 
-    @Test("A letter of a script without spaces is found in every place")
+    @Test("A letter of a script without spaces is found at every position")
     func words() throws {
         let searcher = try Self.searcher()
         func matches(_ query: TextQuery) throws -> [UInt64] {
@@ -240,7 +240,7 @@ struct LoneLetterTests {
         #expect(try matches(.words("bar 京")) == [1, 2, 3, 4, 5, 6, 7, 8])
     }
 
-    @Test("Only a single letter is open")
+    @Test("Only a single letter needs more than its pairs")
     func tokens() {
         func open(_ text: String) -> [Bool] { Self.analyzer.queryTokens(of: text).map(\.isOpen) }
         #expect(open("京") == [true])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents accepted by a filter, as bits, and searches for all of some words among them.
+// The documents that a filter accepts, as bits, and searches for all of some words among them.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Sets of documents")
 struct DocumentSetTests {
-    @Test("The compact form of ascending documents has the set's members, with their places", .seeded)
+    @Test("The compact form of ascending documents has the set's members, with their positions", .seeded)
     func keeping() {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         for _ in 0..<50 {
@@ -42,7 +42,7 @@ struct DocumentSetTests {
         let set = DocumentSet(PostingArrays([3, 70, 4_000_000_000]), docnoLimit: 100)
         #expect(set.contains(3) && set.contains(70) && !set.contains(99) && !set.contains(4_000_000_000))
         var (docnos, places): ([UInt32], [Int32]) = ([0, 0, 0], [0, 0, 0])
-        // The first document beyond the index is passed on, so that a reader of its length can report it.
+        // The first document beyond the index is kept, so that a reader of its length can report it.
         #expect(set.keep([70, 5_000, 6_000], 0, 3, to: &docnos, &places) == 2)
         #expect(docnos == [70, 5_000, 0] && places == [0, 1, 0])
     }
@@ -60,7 +60,7 @@ struct DocumentSetTests {
                 let rows = documents.map(\.row).filter { _ in generator.random.oneIn(share) }.sorted()
                 let (set, selection) = (Set(rows), RowSelection(rows))
                 let some = all.filter { set.contains($0.row) }
-                // The first time it may not be worth finding the documents.
+                // At the first search it may not be worthwhile to find the documents.
                 for _ in 0..<2 {
                     let filter = TextFilter.selection(selection)
                     let note: Comment = "\(query), one in \(share), HORNBEAM_SEED=\(seed)"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields and their weights: skipped documents could not have been among the best, and the totals of each field's tokens
+// Fields and their weights: skipped documents could not have been among the best, and the token totals of each field
 // are right after any history.
 
 import HornbeamPages
@@ -38,7 +38,7 @@ struct FieldRetrievalTests {
 
     /// Postings distinguish four fields; with six, the last three count as one.
     @Test(
-        "Skipping leaves out no result, with any fields and weights", arguments: SeededGenerator.seeds(2), [3, 1, 6])
+        "Skipping loses no result, with any fields and weights", arguments: SeededGenerator.seeds(2), [3, 1, 6])
     func skipping(seed: UInt64, fields: Int) throws {
         var generator = Generator(seed: seed)
         let documents = generator.documents(fields == 3 ? 6_000 : 2_500, fields: fields).compactMap { $0 }
@@ -76,7 +76,7 @@ struct FieldRetrievalTests {
     }
 
     @Test(
-        "Pending and half-folded documents are ranked by fields and weights as the model has it",
+        "Pending and half-folded documents are ranked by fields and weights like in the model",
         arguments: SeededGenerator.seeds(3))
     func pending(seed: UInt64) throws {
         var generator = Generator(seed: seed)
@@ -154,7 +154,7 @@ struct FieldRetrievalTests {
             guard frequency > 0 else { continue }
             let score = BM25.score(
                 weight: 1, frequency: frequency, length: length, averageLength: context.averageLength)
-            // Others of the block may be more frequent and shorter.
+            // Other postings of the block may be more frequent and shorter.
             let bound = Bound(
                 frequency: UInt32(found.reduce(0, +) + random.below(3)),
                 length: UInt32(max(tokens.reduce(0, +) - random.below(3), 0)))
@@ -324,8 +324,8 @@ struct FieldRetrievalTests {
         #expect(view.decoded == 10)
     }
 
-    /// The story: the bytes of the fields change under the checksums. A search may then find something else, but the
-    /// check reports it; or it finds the same as before.
+    /// The case: the bytes of the fields change under the checksums. If a search then gives another result, the check
+    /// reports the damage.
     @Test("Damaged fields are found by the check, or change nothing", arguments: SeededGenerator.seeds(2))
     func damage(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

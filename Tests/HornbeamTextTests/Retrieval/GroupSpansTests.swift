@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places of any of many terms: the amount read for a number of documents, and the claims of a damaged file.
+// The positions of any of many terms: the amount read for a number of documents, and the claims of a damaged file.
 
 import HornbeamPages
 import Testing
@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Places of groups of terms")
 struct GroupSpansTests {
-    /// Any term occurs once in every document, at a place of its own.
+    /// A view in which every term occurs once in every document, at a position of its own.
     private final class View: IndexView {
         let docnos: [UInt32]
         let claimed: UInt32

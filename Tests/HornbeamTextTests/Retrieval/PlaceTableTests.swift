@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block's documents, and no others, are found at their places, after any earlier blocks.
+// Exactly a block's documents are found at their positions, after any earlier blocks.
 
 import HornbeamTestSupport
 import Testing
@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Places of a block's documents")
 struct PlaceTableTests {
-    @Test("Block after block, also where its numbers run out", .seeded, arguments: [1, UInt32.max - 20_000])
+    @Test("Each block is right, also when the table's numbers run out", .seeded, arguments: [1, UInt32.max - 20_000])
     func blocks(start: UInt32) {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         var table = PlaceTable(start: start)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A posting list walked by steps and by leaps, at every size where its form changes.
+// A posting list read by steps and by leaps, at every size at which its form changes.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -13,7 +13,7 @@ struct PostingIteratorTests {
     @Test("Advancing lands on the first posting not before the target", .seeded, arguments: [1, 8, 9, 128, 129, 700])
     func advance(count: Int) throws {
         let store = try TreeStore.inMemory()
-        // Only every seventh document holds the term.
+        // Only every seventh document has the term.
         let docnos = (0..<count).map { UInt32($0 * 7 + 3) }
         try store.write { writer in
             for docno in 0..<UInt32(count * 7) {

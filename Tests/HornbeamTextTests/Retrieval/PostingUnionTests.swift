@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of postings added up, in both of the ways, against a dictionary.
+// Lists of postings that are added up, in both ways, compared with a dictionary.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -51,7 +51,7 @@ struct PostingUnionTests {
 }
 
 extension PostingUnionTests {
-    @Test("A sum beyond all numbers is no small one", arguments: [300, 5_000_000] as [UInt32])
+    @Test("A sum that overflows doesn't become a small one", arguments: [300, 5_000_000] as [UInt32])
     func overflow(limit: UInt32) throws {
         let view = IndexView(documentCount: 1, totalLength: 1, docnoLimit: limit)
         var union = PostingUnion(docnoLimit: limit)
@@ -63,7 +63,7 @@ extension PostingUnionTests {
 
 @Suite("Documents counted")
 struct DocumentUnionTests {
-    @Test("Each counts once, as a list and as bits", .seeded, arguments: [300, 20_000_000] as [UInt32])
+    @Test("Each document counts once, in a list and in bits", .seeded, arguments: [300, 20_000_000] as [UInt32])
     func counts(limit: UInt32) {
         var random = SeededGenerator()
         for (count, expected) in [(2, 0), (3, 900), (250, 900), (400_000, 400_000)] where limit > 300 || count < 300 {

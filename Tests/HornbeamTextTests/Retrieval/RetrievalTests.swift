@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Retrieval against the model: every form of a query, every limit, filter and page, to the last bit of every score.
+// Retrieval compared with the model: every form of a query, every limit, filter and page, to the last bit of every
+// score.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -158,7 +159,7 @@ struct RetrievalTests {
         }
     }
 
-    @Test("Skipping leaves out no result, under any filter", arguments: SeededGenerator.seeds(2))
+    @Test("Skipping loses no result, with any filter", arguments: SeededGenerator.seeds(2))
     func skipping(seed: UInt64) throws {
         var generator = Generator(seed: seed)
         let documents = generator.documents(9000, fields: 1)

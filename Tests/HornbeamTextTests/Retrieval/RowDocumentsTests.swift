@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents of many rows: they agree with a look-up of each, and no document belongs to another row; with rows
-// added in any order, with gaps, with rows removed and added again, stored and pending.
+// Looking up the documents of many rows agrees with single look-ups, and no document belongs to another row: with
+// rows added in any order, with gaps, removed and added again, stored and pending.
 
 import HornbeamTestSupport
 import HornbeamTree
@@ -15,7 +15,7 @@ struct RowDocumentsTests {
         var random = SeededGenerator(seed: seed)
         let store = try TreeStore.inMemory()
         var texts: [UInt64: String] = [:]
-        // Rows without gaps first, then with some, then far apart; small ones added late are exceptions.
+        // First rows without gaps, then with some, then far apart; small rows added late are exceptions.
         var next: UInt64 = 40
         for round in 0..<9 {
             try store.write(limits: round < 5 ? .none : .standard) { writer in
@@ -51,7 +51,7 @@ struct RowDocumentsTests {
                 let looked = try sorted.compactMap { try view.docno(of: $0) }
                 #expect(Set(looked).isSubset(of: found), note)
                 #expect(looked.count == sorted.count { texts[$0] != nil }, note)
-                // The removed documents among them.
+                // The removed documents among the found ones.
                 for docno in Set(found).subtracting(looked) {
                     let row = try view.row(of: docno)
                     #expect(rows.contains(row), note)
@@ -59,7 +59,7 @@ struct RowDocumentsTests {
                 }
             }
             #expect(try view.documents(of: []) == [])
-            // Each document's row, in any order; and again, when chunks are known.
+            // The row of each document, in any order; then again, when chunks are cached.
             let pairs = try known.map { (row: $0, docno: try #require(try view.docno(of: $0))) }
             for _ in 0..<2 {
                 let wrong = try pairs.shuffled(using: &random).filter { try view.row(of: $0.docno) != $0.row }

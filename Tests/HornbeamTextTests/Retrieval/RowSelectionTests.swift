@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the documents of a search's rows are found beforehand: as soon as that takes less than single look-ups.
+// When the documents of a search's rows are found in advance: as soon as that takes less than single look-ups.
 
 import HornbeamTestSupport
 import Testing

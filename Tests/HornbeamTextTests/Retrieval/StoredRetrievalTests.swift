@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Retrieval from an index as it is stored: the same answers as from plain arrays, and explanations that add up.
+// Retrieval from a stored index: the answers equal those from plain arrays, and explanations add up.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -51,7 +51,7 @@ struct StoredRetrievalTests {
         }
     }
 
-    @Test("Long lists are skipped through without losing anything", arguments: SeededGenerator.seeds(2))
+    @Test("Skipping through long lists loses nothing", arguments: SeededGenerator.seeds(2))
     func longLists(seed: UInt64) throws {
         var generator = Generator(seed: seed)
         let documents = generator.documents(7000, fields: 1).compactMap { $0 }

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Expansion of terms")
 struct TermExpansionTests {
-    /// Random words of few letters, so that many are near each other.
+    /// Returns random words of few letters, so that many are similar.
     static func words(_ random: inout SeededGenerator, _ count: Int) -> [String] {
         (0..<count).map { _ in
             let size = Int.random(in: 1...7, using: &random)
@@ -21,7 +21,7 @@ struct TermExpansionTests {
         MemoryView([TestDocument(row: 1, fields: [[words]])], fieldCount: 1)
     }
 
-    @Test("A fuzzy word finds the words that the whole table of edits gives", arguments: SeededGenerator.seeds(3))
+    @Test("A fuzzy word finds the words that a full table of edits gives", arguments: SeededGenerator.seeds(3))
     func fuzzy(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let words = Self.words(&random, 400)
@@ -43,7 +43,7 @@ struct TermExpansionTests {
         }
     }
 
-    @Test("An exchange of neighbours is one edit, and an adjacent deletion another")
+    @Test("An exchange of neighbouring letters is one edit, and an adjacent deletion another")
     func exchanges() throws {
         func distance(_ word: String, _ term: String) throws -> Int? {
             try TermExpansion(view: Self.view([term])).fuzzy(Array(word.utf8), distance: 3, prefixLength: 0)
@@ -82,7 +82,7 @@ struct TermExpansionTests {
         #expect(!matches("*a*b*c", "xaxbxbxcx"))
     }
 
-    @Test("Patterns match exactly when trying every way does", arguments: SeededGenerator.seeds(2))
+    @Test("Patterns match exactly if trying all possibilities does", arguments: SeededGenerator.seeds(2))
     func patternsLikeModel(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<2000 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queries of words have an evaluation of their own. It must give, to the last bit, the results of the general one,
-// which other suites compare with the model: for rare and common words, any limit, filter, page and tie break, and for
-// an index that is stored, pending, changed and partly deleted.
+// which other suites compare with the model: for rare and common words, any limit, filter, page and tie break, and
+// for an index that is stored, pending, changed and partly deleted.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -12,7 +12,7 @@ import Testing
 
 @Suite("Ranking of words")
 struct TermRankingTests {
-    /// Texts of words from one in every second document to one in thousands.
+    /// Texts with words that occur in every second document, and others that occur in one of thousands.
     struct Generator {
         var random: SeededGenerator
         static let wordCount = 900
@@ -25,7 +25,7 @@ struct TermRankingTests {
         }
 
         mutating func text() -> String {
-            // Now and then a word again and again.
+            // Sometimes one word many times.
             let again = random.oneIn(5) ? word() : nil
             return (0..<Int.random(in: 0...18, using: &random))
                 .map { _ in again != nil && random.oneIn(3) ? again ?? "" : word() }.joined(separator: " ")
@@ -75,13 +75,13 @@ struct TermRankingTests {
         return try best.sorted()
     }
 
-    @Test("It is the general one's result", arguments: SeededGenerator.seeds(2), [true, false])
+    @Test("The result is that of the general evaluation", arguments: SeededGenerator.seeds(2), [true, false])
     func likeGeneral(seed: UInt64, ascends: Bool) throws {
         var generator = Generator(seed: seed)
         let documents = generator.documents(14_000, ascends: ascends)
         let view = MemoryView(documents, fieldCount: 1)
         let rows = documents.compactMap { $0?.row }.sorted()
-        // Used again and again, and so at last for rare words too.
+        // Used many times, so that in the end it is also used for rare words.
         let kept = RowSelection(rows.filter { $0 % 3 == 0 })
         for round in 0..<12 {
             let query = generator.query()
@@ -126,7 +126,7 @@ struct TermRankingTests {
             }
         }
         for round in 0..<4 {
-            // Stored at once the first time, then pending, then all folded and changed once more.
+            // First stored at once, then pending, then all folded and changed again.
             try store.write(limits: round % 2 == 0 ? .none : .standard) { writer in
                 for _ in 0..<150 {
                     let row = UInt64(generator.random.below(9300))
@@ -168,7 +168,7 @@ struct TermRankingTests {
                 #expect(asked == Array(few.prefix(10)), note)
             }
             for _ in 0..<8 {
-                // All of some words, or next to each other.
+                // All of some words, or words next to each other.
                 let words = (0..<Int.random(in: 2...3, using: &generator.random)).map { _ in generator.word() }
                 let isPhrase = generator.random.oneIn(3)
                 let query: TextQuery =
@@ -183,7 +183,7 @@ struct TermRankingTests {
         }
     }
 
-    @Test("Other forms, boosts that erase and boosts too far apart are left to the general evaluation")
+    @Test("Other forms, and boosts that are zero or too far apart, are left to the general evaluation")
     func others() throws {
         let view = MemoryView([TestDocument(row: 1, fields: [[["a", "b"]]])], fieldCount: 1)
         let queries: [TextQuery] = [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to an index: results, ties, filters, vocabulary, snapshots.
+// Queries of an index: results, ties, filters, vocabulary, snapshots.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -27,12 +27,12 @@ struct TextSearcherTests {
         #expect(try searcher.documentFrequency(of: "") == 0)
     }
 
-    @Test("Text without a token is the beginning of no term")
+    @Test("Text without a token is a prefix of no term")
     func emptyPrefix() throws {
         let searcher = try TreeStore.index(of: "rock and roll", "stone", "rock").searcher()
         for text in ["", "!", " "] {
             #expect(try searcher.count(.prefix(text)) == 0, "\(text)")
-            // Next to another word it isn't required.
+            // Beside another word it isn't required.
             #expect(try searcher.matches(.near([.words("rock"), .prefix(text)], within: 9)) == [1, 3], "\(text)")
         }
         let typing = QuerySyntax(isTyping: true)
@@ -41,7 +41,7 @@ struct TextSearcherTests {
         #expect(try searcher.matches(typing.parse(lenient: "rock \"")) == [1, 3])
     }
 
-    @Test("A word without a token isn't required among words that all are")
+    @Test("A word without a token isn't required, even if all words are")
     func voidWords() throws {
         let searcher = try TreeStore.index(of: "rock and roll", "rock", "roll a rock").searcher()
         let all = QuerySyntax(matchesAll: true)
@@ -56,7 +56,7 @@ struct TextSearcherTests {
         #expect(try searcher.matches(typing.parse(lenient: "roll &")) == [1, 3])
     }
 
-    @Test("Words shorter than a trigram aren't asked for")
+    @Test("Words shorter than a trigram are left out")
     func voidTrigrams() throws {
         let index = TextIndex(prefix: "t:", analyzer: Analyzer(.trigrams(keepsAccents: false)))
         let transaction = try TreeStore.inMemory().beginWrite()
@@ -71,7 +71,7 @@ struct TextSearcherTests {
         transaction.abort()
     }
 
-    @Test("A phrase with an unknown word weighs nothing beside others, with the word in any place")
+    @Test("A phrase with an unknown word at any position adds nothing beside others")
     func unknownPhrases() throws {
         let searcher = try TreeStore.index(of: "a b", "b c", "c").searcher()
         let plain = try searcher.search(.near([.words("a"), .words("b")], within: 2), limit: 9)
@@ -104,7 +104,7 @@ struct TextSearcherTests {
         #expect(all.map(\.row) == [1, 70_000, 5000, 900, 13, 12, 5])
     }
 
-    @Test("A filter gives the best of the documents it admits", arguments: SeededGenerator.seeds(3))
+    @Test("A filter gives the best of the documents it accepts", arguments: SeededGenerator.seeds(3))
     func filters(seed: UInt64) throws {
         var generator = TextGenerator(seed: seed)
         let store = try TreeStore.inMemory()
@@ -139,12 +139,12 @@ struct TextSearcherTests {
         }
     }
 
-    @Test("A filter's function is asked about few documents, and its error ends the search")
+    @Test("A filter's function is called for few documents, and its error ends the search")
     func filterFunction() throws {
         let store = try TreeStore.inMemory()
         try store.write { writer in
             for docno in UInt64(0)..<2000 {
-                // Ever worse documents: after the first ten none can enter.
+                // Each document scores less than the one before: after the first ten, none can be among the best.
                 try writer.insert(docno, text: "word" + String(repeating: " filler", count: Int(docno / 10)))
             }
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bounded heap against sorting everything.
+// The bounded heap compared with sorting all hits.
 
 import HornbeamTestSupport
 import Testing

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A query means the same with an index and without: the index and the matcher find it in the same texts, for every
-// analyzer.
+// A query gives the same with an index and without: index and matcher find it in the same texts, for every analyzer.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -22,7 +21,7 @@ struct MatcherAgreementTests {
         }.joined(separator: generator.random.oneIn(3) ? ", " : " ")
     }
 
-    /// Some of the words are several tokens, or pairs of letters.
+    /// Some of the words have several tokens, or are pairs of letters.
     private static func query(_ generator: inout Generator) -> TextQuery {
         let odd = ["東京", "東京都", "京", "can't", "wörter,x", "3.14 x", "a-b", "&", "ab/abc b", "x 東京都", "x東京"]
         let query = generator.query().mapWords { text, isBeginning throws(Never) in

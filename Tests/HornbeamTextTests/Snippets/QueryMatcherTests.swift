@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matches in texts against the definitions of TextQuery, one position at a time; highlights and passages.
+// Matches in texts compared with the definitions of TextQuery, position by position; highlights and passages.
 
 import HornbeamTestSupport
 import Testing
@@ -13,7 +13,7 @@ struct QueryMatcherTests {
         return QueryMatcher(query, .words).matches(sections)
     }
 
-    @Test("Each form finds the expected places")
+    @Test("Each form finds the expected positions")
     func forms() {
         #expect(matches(.words("b x"), "a b") && !matches(.words("x"), "a b") && !matches(.words(""), "a b"))
         #expect(matches(.all([.words("a"), .words("b")]), "a", "b") && !matches(.all([]), "a"))
@@ -38,8 +38,8 @@ struct QueryMatcherTests {
         #expect(matches(.wildcard("W?r*"), "word") && !matches(.wildcard("W?r"), "word"))
         #expect(matches(.fuzzy("wrod", distance: nil, prefixLength: 1), "word"))
         #expect(!matches(.fuzzy("wrod", distance: nil, prefixLength: 2), "word"))
-        // Like the index: a long word matches only itself, and the number of edits is at most 8 and at most its
-        // scalars.
+        // As in the index: a long word matches only itself, and the number of edits is at most 8 and at most the
+        // number of its scalars.
         let long = String(repeating: "a", count: 255)
         #expect(matches(.fuzzy(long, distance: 1, prefixLength: 0), long + "b"))
         #expect(!matches(.fuzzy(long + "a", distance: 1, prefixLength: 0), long + "b"))
@@ -120,7 +120,7 @@ struct QueryMatcherTests {
         #expect(
             marked(.field([1], .words("a")), "a") == "a" && marked(.field([1], .words("a")), "a", field: 1) == "[a]")
         #expect(marked(.everything, "a b") == "a b" && marked(.words("a"), "") == "")
-        // The accent is no part of the token, and is one of the character.
+        // The accent is part of the character, but not of the token.
         #expect(marked(.words("caf"), "cafe\u{301} caf\u{301}") == "cafe\u{301} [caf\u{301}]")
         #expect(marked(.words("e"), "e\u{301}e\u{301}") == "[e\u{301}e\u{301}]")
         let unicode = Analyzer(.unicode(keepsAccents: false, stemming: .english))
@@ -181,7 +181,7 @@ struct QueryMatcherTests {
         #expect(found.1.hasPrefix("[東京") && found.1.hasSuffix("]"), "\(found)")
     }
 
-    @Test("A passage may be as long as one likes")
+    @Test("A passage may have any length")
     func longest() throws {
         #expect(try #require(try passage(.words("b c"), ["a b c d"], .max)) == (0, "a [b] [c] d"))
         #expect(try #require(try passage(.words("none"), ["", "a b"], .max)) == (1, "a b"))
@@ -210,7 +210,7 @@ struct QueryMatcherTests {
 
     @Test("A long text of a single character is examined as fast as another", .timeLimit(.minutes(2)))
     func oneCharacter() throws {
-        // A consonant and a sign that joins it to the next one: a token and its end, but not a character.
+        // A consonant and a sign that joins it to the next one: the end of a token, but not of a character.
         let count = 100_000
         let text = String(repeating: "\u{915}\u{94D}", count: count)
         let section = TextSection(field: 0, text: text)
@@ -219,7 +219,7 @@ struct QueryMatcherTests {
         #expect(try #require(try passage(.words("\u{915}"), [text], 3)) == (0, "[\(text)]"))
     }
 
-    @Test("A text of megabytes takes bounded time and is looked at up to the limit")
+    @Test("A text of megabytes is read only up to the limit, in bounded time")
     func bounded() throws {
         let filler = String(repeating: "word ", count: QueryMatcher.passageLimit / 5 + 1)
         #expect(try #require(try passage(.words("late"), [filler + "late"], 2)) == (0, "word word"))
@@ -227,7 +227,7 @@ struct QueryMatcherTests {
     }
 }
 
-/// Tokens by position, and every definition as it is written.
+/// Tokens by position, and every definition in its literal form.
 private struct TextModel {
     var tokens: [(term: String, section: Int, field: Int)] = []
 
@@ -260,7 +260,7 @@ private struct TextModel {
         }
     }
 
-    /// Whether a query without terms excludes the text.
+    /// Returns whether a query without terms excludes the text.
     private func excludes(_ query: TextQuery, _ fields: Set<Int>) -> Bool {
         switch query {
         case .any(let parts): !parts.isEmpty && parts.allSatisfy { excludes($0, fields) }
@@ -297,7 +297,7 @@ private struct TextModel {
                 return Self.distance(word, term) <= distance ?? 0 && word.prefix(letters) == term.prefix(letters)
             }
         case .near(let parts, let distance):
-            // Words, and phrases without slop; each as often as it occurs.
+            // Words and phrases without slop, with their numbers of occurrences.
             var counted: [(part: TextQuery, words: [Substring], count: Int)] = []
             for part in parts where !isVoid(part) {
                 let words = words(part)
@@ -324,7 +324,7 @@ private struct TextModel {
         }
     }
 
-    /// The words of a phrase in order, of other queries each once.
+    /// Returns the words of a phrase in order, of other queries each word once.
     private func words(_ query: TextQuery) -> [Substring] {
         switch query {
         case .words(let text): Set(text.split(separator: " ")).sorted()
@@ -357,7 +357,7 @@ private struct TextModel {
         return matches(pattern.dropFirst(), term.dropFirst())
     }
 
-    /// All cells of the table.
+    /// Fills the whole table of distances.
     private static func distance(_ left: [Unicode.Scalar], _ right: [Unicode.Scalar]) -> Int {
         var table = Array(repeating: Array(repeating: 0, count: right.count + 1), count: left.count + 1)
         for row in 0...left.count {

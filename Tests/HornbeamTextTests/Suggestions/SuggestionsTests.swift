@@ -16,7 +16,7 @@ struct SuggestionsTests {
         ).searcher()
     }
 
-    @Test("A word is completed as in most documents")
+    @Test("A word is completed to the term of most documents")
     func completions() throws {
         let searcher = try searcher()
         #expect(try searcher.completions(of: "full DATA", limit: 3).map(\.term) == ["data", "database", "databank"])
@@ -27,7 +27,7 @@ struct SuggestionsTests {
         #expect(try TreeStore.inMemory().searcher().completions(of: "a", limit: 5).isEmpty)
     }
 
-    @Test("The commonest of many words are found, with any limit", arguments: [1, 7, 64, 900, 5_000, .max])
+    @Test("The most common of many words are found, with any limit", arguments: [1, 7, 64, 900, 5_000, .max])
     func manyCompletions(limit: Int) throws {
         let store = try TreeStore.inMemory()
         // Word n is in n % 5 + 1 documents.
@@ -46,7 +46,7 @@ struct SuggestionsTests {
     @Test("Long words are completed too, in any order", arguments: [199, 200, 201, 230])
     func longCompletions(size: Int) throws {
         let head = String(repeating: "x", count: size)
-        // After 200 bytes the index orders them by their hashes.
+        // Terms longer than 200 bytes are ordered by their hashes in the index.
         let endings = (0..<40).map { number in
             String(repeating: ["a", "b", "y", "z"][number % 4], count: 1 + number / 4)
         }
@@ -56,7 +56,7 @@ struct SuggestionsTests {
         #expect(found == endings.map { head + $0 }.sorted())
     }
 
-    @Test("A word is corrected to the nearest term, and to the commonest of equally near ones")
+    @Test("A word is corrected to the nearest term, and to the most common of equally near ones")
     func corrections() throws {
         let searcher = try searcher()
         func corrections(_ word: String) throws -> [String] {
@@ -70,7 +70,7 @@ struct SuggestionsTests {
         #expect(try searcher.corrections(of: Array("data".utf8), limit: 0).isEmpty)
     }
 
-    @Test("Unknown words of a query are corrected, but no beginnings; all else stays as it was")
+    @Test("Unknown words of a query are corrected, but not prefixes; the rest stays as it is")
     func queries() throws {
         let searcher = try searcher()
         let query = TextQuery.any([.words("the Swfit, data!"), .phrase("databsae index", slop: 0), .prefix("indxe")])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An index in plain arrays, for tests of retrieval without storage: made of documents given as fields of tokens.
+// An index in plain arrays, for tests of retrieval without storage. It is made of documents given as tokens by field.
 
 import HornbeamPages
 
@@ -11,7 +11,7 @@ struct TestDocument {
     let fields: [[[String]]]
     /// Each token with its field and its section, in order.
     let tokens: [(token: String, field: Int, section: Int)]
-    /// The texts that the tokens are of, if these don't lead to the same tokens.
+    /// The texts of the tokens, if these texts don't give the tokens.
     var texts: [[String]]?
 
     init(row: UInt64, fields: [[[String]]]) {
@@ -39,7 +39,7 @@ struct TestDocument {
     }
 }
 
-/// The documents as an index. Places may be empty, as after deletions.
+/// The documents as an index. Some document numbers may be unused, as after deletions.
 class MemoryView: IndexView {
     private let documents: [TestDocument?]
     private var terms: [(term: [UInt8], docnos: [UInt32], positions: [[UInt32]])] = []

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model: the right answers of an index of these texts, computed from the texts alone and as plainly as possible.
-// The tokens of analyzers other than `words` come from the analyzer itself: other suites test them.
+// The model: the right answers of an index, computed from the texts alone and in the simplest way. The tokens of
+// analyzers other than `words` come from the analyzer itself, which other suites test.
 
 import Foundation
 import HornbeamText
 
-/// Texts by document, and every answer from their words.
+/// Texts by document, and every answer computed from their words.
 struct NaiveIndex {
     private(set) var texts: [UInt64: String] = [:]
-    /// How often each document holds each token.
+    /// The number of occurrences of each token in each document.
     private var counts: [UInt64: [[UInt8]: UInt64]] = [:]
     private let analyzer: Analyzer
 
@@ -33,12 +33,12 @@ struct NaiveIndex {
         analyzer == .words ? Self.tokens(of: text).map { Array($0.utf8) } : analyzer.tokens(of: text)
     }
 
-    /// The terms to search for words. Two letters of a script without spaces are searched by their pair.
+    /// Returns the terms to search for words. Two letters of a script without spaces are searched by their pair.
     private func queryTerms(of text: String) -> [[UInt8]] {
         analyzer == .words ? terms(of: text) : analyzer.queryTokens(of: text).map(\.term)
     }
 
-    /// The analyzer `words` by the standard library's properties, scalar by scalar.
+    /// Returns the tokens of the analyzer `words`, by the standard library's properties, scalar by scalar.
     static func tokens(of text: String) -> [String] {
         let scalars = Array(text.unicodeScalars)
         var lower = String.UnicodeScalarView()
@@ -65,7 +65,7 @@ struct NaiveIndex {
 
     private func length(_ docno: UInt64) -> UInt64 { counts[docno]?.values.reduce(0, +) ?? 0 }
 
-    /// All documents that hold a token of the query with their scores, best first, then by number.
+    /// Returns all documents with a token of the query, with their scores: best first, then by number.
     func search(_ query: String) -> [TextHit] {
         let lengths = Dictionary(uniqueKeysWithValues: counts.keys.map { ($0, Double(length($0))) })
         let averageLength = lengths.values.reduce(0, +) / Double(counts.count)
@@ -83,13 +83,13 @@ struct NaiveIndex {
             .sorted { $0.score != $1.score ? $0.score > $1.score : $0.row < $1.row }
     }
 
-    /// All documents that hold a token of the query.
+    /// Returns all documents with a token of the query.
     func matches(_ query: String) -> [UInt64] {
         let tokens = queryTerms(of: query)
         return counts.filter { entry in tokens.contains { entry.value[$0] != nil } }.keys.sorted()
     }
 
-    /// Every term with its document frequency and its occurrences, by its bytes.
+    /// Returns every term by its bytes, with its document frequency and its occurrences.
     func vocabulary() -> [[UInt8]: [UInt64]] {
         var vocabulary: [[UInt8]: [UInt64]] = [:]
         for (term, count) in counts.values.joined() {

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of queries: the matches and scores of each form, from the documents alone and as plainly as possible.
+// The model of queries: the matches and scores of each form, computed from the documents alone and in the simplest
+// way.
 
 import Foundation
 import HornbeamPages
 
 @testable import HornbeamText
 
-/// Answers queries by looking at every document.
+/// Answers queries by reading every document.
 struct NaiveQuery {
     let documents: [TestDocument]
     var weights: [Double]?
-    /// Queries are of words that are one token each to it.
+    /// The analyzer. Each word of a query must be one token to it.
     private let analyzer: Analyzer
-    /// The tokens of all documents, by field.
+    /// The number of tokens of all documents, by field.
     private let totals: [Int]
 
     init(_ documents: [TestDocument], weights: [Double]? = nil, analyzer: Analyzer = TestAnalyzer.current) {
@@ -24,7 +25,7 @@ struct NaiveQuery {
         }
     }
 
-    /// All matches with their scores, best first, then by row.
+    /// Returns all matches with their scores: best first, then by row.
     func search(_ query: TextQuery) -> [TextHit] {
         var hits: [TextHit] = []
         let leaves = leaves(query)
@@ -43,7 +44,7 @@ struct NaiveQuery {
         var fields: Set<Int>?
     }
 
-    /// A scoring part: its places in a document, and its weight without boosts.
+    /// A scoring part: its positions in a document, and its weight without boosts.
     private struct Scoring {
         var spans: (TestDocument) -> [(start: Int, end: Int)]
         var weight: Double
@@ -66,7 +67,7 @@ struct NaiveQuery {
 
     private func idf(_ token: String) -> Double { idf { $0.tokens.contains { $0.token == token } } }
 
-    /// The scoring parts of the query in order, grouped by form.
+    /// Returns the scoring parts of the query in order, grouped by form.
     private func leaves(_ query: TextQuery) -> [[Scoring]] {
         switch query {
         case .words(let text):
@@ -93,11 +94,11 @@ struct NaiveQuery {
         }
     }
 
-    /// The words of a phrase with their weights, in order.
+    /// Returns the words of a phrase with their weights, in order.
     private func weights(_ query: TextQuery) -> [(String, Double)] {
         switch query {
         case .words(let text): tokens(text).filter(exists).map { ($0, idf($0)) }
-        // A phrase with a word that no document has is nowhere and weighs nothing.
+        // A phrase with a word that no document has never occurs and weighs nothing.
         case .phrase(let text, _): phraseTokens(text).allSatisfy(exists) ? phraseTokens(text).map { ($0, idf($0)) } : []
         case .near(let parts, _): counted(parts).flatMap { weights($0.part) }
         case .any(let parts): parts.flatMap { weights($0) }
@@ -117,12 +118,12 @@ struct NaiveQuery {
 
     private func exists(_ token: String) -> Bool { documents.contains { $0.tokens.contains { $0.token == token } } }
 
-    /// The places of a word.
+    /// Returns the positions of a word.
     private func word(_ token: String, _ document: TestDocument) -> [(start: Int, end: Int)] {
         document.tokens.enumerated().filter { $0.element.token == token }.map { ($0.offset, $0.offset) }
     }
 
-    /// The places of a phrase or a similar form.
+    /// Returns the positions of a phrase or a similar form.
     private func spans(_ query: TextQuery, _ document: TestDocument) -> [(start: Int, end: Int)] {
         switch query {
         case .words(let text): return union(tokens(text).map { word($0, document) })
@@ -164,7 +165,7 @@ struct NaiveQuery {
         return document.tokens.indices.filter { document.tokens[$0].token.utf8.starts(with: head.utf8) }
     }
 
-    /// The parts of `near` with terms, each once, with its number of occurrences.
+    /// Returns the parts of `near` with terms, each once, with its number of occurrences.
     private func counted(_ parts: [TextQuery]) -> [(part: TextQuery, count: Int)] {
         var counts: [(part: TextQuery, key: String, count: Int)] = []
         for part in parts where !isVoid(part) {
@@ -236,7 +237,7 @@ struct NaiveQuery {
         }
     }
 
-    /// Optimal string alignment, the whole table.
+    /// Returns the distance by optimal string alignment, with the whole table.
     static func distance(_ left: [Unicode.Scalar], _ right: [Unicode.Scalar]) -> Int {
         var table = Array(repeating: Array(0...right.count), count: left.count + 1)
         for row in 1..<left.count + 1 {
@@ -260,13 +261,13 @@ extension NaiveQuery {
         spans.contains { fields?.contains(document.tokens[$0.start].field) ?? true }
     }
 
-    /// For “everything or these”, the latter.
+    /// Returns the alternatives of a query of the form “everything or these”.
     private func alternatives(_ query: TextQuery) -> [TextQuery]? {
         guard case .any(let parts) = query, parts.count > 1, parts.contains(.everything) else { return nil }
         return parts.filter { $0 != .everything }
     }
 
-    /// The required parts of `all`, and the parts without terms.
+    /// Returns the required parts of `all`, and the parts without terms.
     private func demanded(_ parts: [TextQuery]) -> (asked: [TextQuery], void: [TextQuery]) {
         let required = parts.filter { alternatives($0) == nil }
         var rest = parts
@@ -276,7 +277,7 @@ extension NaiveQuery {
         return (rest.filter { !isVoid($0) }, rest.filter(isVoid))
     }
 
-    /// Whether it has no terms.
+    /// Returns whether the query has no terms.
     private func isVoid(_ query: TextQuery) -> Bool {
         switch query {
         case .words(let text), .phrase(let text, _), .prefix(let text), .fuzzy(let text, _, _): tokens(text).isEmpty
@@ -287,7 +288,7 @@ extension NaiveQuery {
         }
     }
 
-    /// Whether a query without terms excludes a document.
+    /// Returns whether a query without terms excludes a document.
     private func excludes(_ query: TextQuery, _ document: TestDocument, _ fields: Set<Int>?) -> Bool {
         switch query {
         case .any(let parts): !parts.isEmpty && parts.allSatisfy { excludes($0, document, fields) }
@@ -319,7 +320,7 @@ extension NaiveQuery {
         }
     }
 
-    /// Adds the contributions of the query's parts if all forms around them match; `place` counts the forms that score.
+    /// Adds the contributions of the query's parts if all enclosing forms match; `place` counts the scoring forms.
     private func add(
         _ query: TextQuery, _ document: TestDocument, _ scope: Scope, _ leaves: [[Scoring]], _ place: inout Int,
         _ isActive: Bool, _ score: inout Double

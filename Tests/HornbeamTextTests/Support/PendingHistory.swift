@@ -18,14 +18,14 @@ struct PendingHistory {
     private(set) var documents: [UInt32: Document] = [:]
     /// The records' bytes in order.
     private(set) var records: [[UInt8]] = []
-    /// The documents after each record; the first state is from before the first record.
+    /// The documents after each record; the first state is the one before the first record.
     private(set) var states: [[UInt32: Document]]
     private(set) var identity: UInt64
     private var nextDocno: UInt32
 
     static let words = ["a", "ab", "abc", "b", "common", "commoner", "ünder", String(repeating: "long", count: 90)]
 
-    /// - Parameter stored: how many documents are there before the first record.
+    /// - Parameter stored: the number of documents before the first record.
     init(seed: UInt64, stored: UInt32 = 12, identity: UInt64 = 77) {
         random = SeededGenerator(seed: seed)
         self.identity = identity
@@ -88,7 +88,7 @@ struct PendingHistory {
         words.indices.filter { Array(words[$0].utf8) == term }.map { UInt32($0) }
     }
 
-    /// The segment of some of the records; their sequences are their places.
+    /// Returns the segment of some of the records. A record's sequence number is its index.
     func segment(_ range: Range<Int>) -> PendingSegment? {
         var builder = PendingSegmentBuilder()
         for place in range {
@@ -97,15 +97,15 @@ struct PendingHistory {
         return builder.finish(start: UInt64(range.lowerBound), end: UInt64(range.upperBound))
     }
 
-    /// All data of a part about the records in a range, compared with the texts before and after them.
+    /// All data about the records in a range, for comparing a part with the texts before and after them.
     struct Answers: Equatable {
-        /// For each word: its present documents, frequencies, lengths; the documents before; positions.
+        /// For each word: the present documents, frequencies and lengths; the documents before; the positions.
         var terms: [String: [[UInt32]]] = [:]
         var rows: [UInt64: UInt32?] = [:]
         var lengths: [UInt32: Int64] = [:]
     }
 
-    /// From the texts.
+    /// Returns the answers computed from the texts.
     func answers(_ range: Range<Int>) -> Answers {
         let (before, after) = (states[range.lowerBound], states[range.upperBound])
         let changed = Set(range.compactMap { place in withBytes(records[place]) { PendingRecord($0)?.header.docno } })
@@ -136,7 +136,7 @@ struct PendingHistory {
         return answers
     }
 
-    /// From the part.
+    /// Returns the answers of the part.
     func answers(_ range: Range<Int>, _ part: PendingPart) -> Answers {
         var answers = Answers()
         for word in Self.words + ["unknown"] {

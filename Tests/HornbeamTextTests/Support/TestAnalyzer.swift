@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The analyzer of the index that a test of this module uses. Histories that know no analyzer are gone through with
+// The analyzer of the index that a test of this module uses. Histories that work with any analyzer are run with
 // another one for each seed.
 
 import HornbeamText
@@ -13,6 +13,6 @@ enum TestAnalyzer {
         Analyzer(.unicode(keepsAccents: false, stemming: .english)), Analyzer(.trigrams(keepsAccents: false)),
     ]
 
-    /// - Parameter number: the number of a run among those of a seed, so that few seeds cover all analyzers.
+    /// - Parameter number: the number of a run among the runs of a seed, so that few seeds cover all analyzers.
     static func of(_ seed: UInt64, _ number: Int = 0) -> Analyzer { all[(Int(seed % 4) + number) % all.count] }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers shared by the suites of this module: random texts, and short cuts to an index in memory.
+// Helpers shared by the suites of this module: random texts, and short functions for an index in memory.
 
 import HornbeamPages
 import HornbeamTestSupport
 import HornbeamText
 import HornbeamTree
 
-/// Random texts over a few words, the first of them the most frequent.
+/// Random texts of a few words, the first of which is the most frequent.
 struct TextGenerator {
     var random: SeededGenerator
     let words: [String]
@@ -18,7 +18,7 @@ struct TextGenerator {
     }
 
     mutating func word() -> String {
-        // The product of two numbers below 1 is small more often than not.
+        // The product of two numbers below 1 is often small.
         let place = Double.random(in: 0..<1, using: &random) * Double.random(in: 0..<1, using: &random)
         return words[Int(place * Double(words.count))]
     }
@@ -31,7 +31,7 @@ struct TextGenerator {
 var testIndex: TextIndex { TextIndex(prefix: "t:Article:search:", analyzer: TestAnalyzer.current) }
 
 extension TreeStore {
-    /// Changes the index in a transaction of its own; without limits, the postings at once.
+    /// Changes the index in a transaction of its own. Without limits, the postings are written at once.
     func write(
         budget: Int = 64 << 20, limits: PendingLimits = .none, _ body: (TextIndexWriter) throws -> Void
     ) throws {
@@ -42,10 +42,10 @@ extension TreeStore {
         try transaction.commit()
     }
 
-    /// Sees the newest committed state.
+    /// Returns a searcher of the newest committed state.
     func searcher() throws(StorageError) -> TextSearcher { try TextSearcher(testIndex, in: beginRead()) }
 
-    /// The problems that the check finds against the model's texts.
+    /// Returns the problems that the check finds, compared with the model's texts.
     func problems(_ model: NaiveIndex, batchSize: Int = 64 << 20) throws -> [String] {
         let transaction = try beginRead()
         defer { transaction.abort() }
@@ -54,7 +54,7 @@ extension TreeStore {
         }
     }
 
-    /// An index in memory of these texts, numbered from 1.
+    /// Returns an index in memory of these texts, numbered from 1.
     static func index(of texts: String...) throws -> TreeStore {
         let store = try TreeStore.inMemory()
         try store.write { writer in
@@ -64,7 +64,7 @@ extension TreeStore {
     }
 }
 
-/// The bytes of the array, for the length of `body`.
+/// Calls `body` with the bytes of the array.
 func withBytes<Result>(_ bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
     try bytes.withUnsafeBytes(body)
 }

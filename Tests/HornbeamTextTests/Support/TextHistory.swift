@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random changes of an index and of its model, and the comparison of all that both answer.
+// Random changes of an index and of its model, and the comparison of all their answers.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -9,7 +9,7 @@ import Testing
 @testable import HornbeamText
 
 extension NaiveIndex {
-    /// A random change of a document, in the index and here.
+    /// Makes a random change of a document, in the index and in the model.
     mutating func change(_ row: UInt64, by writer: TextIndexWriter, _ generator: inout TextGenerator) throws {
         let text = generator.text(upTo: 12)
         switch (self[row], Int.random(in: 0..<10, using: &generator.random)) {
@@ -29,7 +29,7 @@ extension NaiveIndex {
         }
     }
 
-    /// Expects the index in a transaction to answer as this does, to the last bit.
+    /// Checks that the index in a transaction gives the model's answers to the last bit.
     func expectAnswers(in transaction: Transaction, _ generator: inout TextGenerator, _ note: Comment) throws {
         let searcher = try TextSearcher(testIndex, in: transaction)
         #expect(searcher.statistics.documentCount == UInt64(texts.count), note)
