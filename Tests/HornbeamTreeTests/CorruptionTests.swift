@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged and hostile files: flipped bytes give right answers or typed errors with the place; bytes forged under valid
-// checksums may give wrong answers, but nothing worse.
+// Damaged and hostile files: flipped bytes give right answers or typed errors with the position; bytes forged under
+// valid checksums may give wrong answers, but nothing worse.
 
 import HornbeamTestSupport
 import Testing
@@ -12,7 +12,8 @@ import Testing
 struct CorruptionTests {
     private static let names = ["one", "two"]
 
-    /// A file with four commits in its journal, the same file closed, and the trees after the third and fourth commit.
+    /// Returns a file with four commits in its journal, the same file closed, and the trees after the third and
+    /// fourth commit.
     private func makeStore() throws -> (open: [UInt8], closed: [UInt8], states: [[ModelTree]]) {
         var options = StoreOptions.withLargeRing
         options.pageSize = 4096
@@ -40,7 +41,7 @@ struct CorruptionTests {
         return (open, try #require(disk.killedImage()), Array(states.suffix(2)))
     }
 
-    /// Sectors with anything in them: flips elsewhere hit free space.
+    /// Returns the sectors with any content; flips in other sectors hit free space.
     private func usedSectors(_ image: [UInt8]) -> [Int] {
         (0..<image.count / 4096).filter { sector in
             image[sector * 4096..<sector * 4096 + 4096].contains { $0 != 0 }
@@ -48,12 +49,12 @@ struct CorruptionTests {
     }
 
     @Test(
-        "After one flipped byte, answers are right or the error gives the place", .seeded, arguments: [false, true])
+        "After one flipped byte, answers are right or the error gives the position", .seeded, arguments: [false, true])
     func flips(isClosed: Bool) throws {
         let (open, closed, states) = try makeStore()
         let image = isClosed ? closed : open
-        // A damaged last record of a journal can't be distinguished from one cut off by a crash: the commit before it
-        // counts.
+        // A damaged last record of a journal can't be distinguished from one that a crash cut off: then the state
+        // before that commit is right.
         let possible = isClosed ? [states[1]] : states
         let sectors = usedSectors(image)
         var random = SeededGenerator()
@@ -71,7 +72,7 @@ struct CorruptionTests {
             } catch let error as StorageError {
                 refused += 1
                 guard case .corrupt(let what) = error else {
-                    // A header that is no longer valid.
+                    // The header is no longer valid.
                     if case .notAStore = error { continue }
                     Issue.record("\(error), \(note)")
                     continue
@@ -92,7 +93,7 @@ struct CorruptionTests {
         }
         func tree(_ leaf: Int) -> UInt8 { image[leaf * 4096 + NodeLayout.stamp] }
         var damaged = image
-        // As if two trees of one transaction had used the place in turn, and the second write was lost.
+        // As if two trees of one transaction had used the place after each other, and the second write was lost.
         for leaf in leaves where tree(leaf) == 1 {
             damaged[leaf * 4096 + NodeLayout.stamp] = 2
             damaged[leaf * 4096..<leaf * 4096 + 4096].withUnsafeMutableBytes { page in
@@ -160,7 +161,7 @@ struct CorruptionTests {
             _ = try? read.count(tree, from: random.bytes(2), to: random.bytes(2))
             var cursor = try read.cursor(tree)
             for _ in 0..<20 { _ = try? cursor.seek(index: UInt64(random.below(400))) }
-            // A hostile tree may claim any size; the cursor must not run in circles for ever.
+            // A hostile tree may claim any size; the cursor must not go round endlessly.
             for _ in 0..<2000 where (try? cursor.previous()) ?? true {}
         }
         read.abort()
@@ -181,8 +182,9 @@ struct CorruptionTests {
         try write.commit()
     }
 
-    // The order of keys was checked within a node, never across two. Adjacent leaves of a forged parent were joined all
-    // the same: out of order, and, if the first key of one was the last of the other, in an endless loop.
+    // The order of keys was checked within a node, never across two nodes. Adjacent leaves of a forged parent were
+    // joined nevertheless: out of order, and, if the last key of one was the first key of the other, in an endless
+    // loop.
     @Test("Forged siblings whose keys overlap are refused when they would be joined, shared out or split")
     func overlappingSiblings() throws {
         var options = StoreOptions.withLargeRing
@@ -207,7 +209,7 @@ struct CorruptionTests {
             forged.replaceSubrange(
                 to * 4096 + 24..<(to + 1) * 4096, with: image[from * 4096 + 24..<(from + 1) * 4096])
             forged[to * 4096..<(to + 1) * 4096].withUnsafeMutableBytes { PageHeader.seal($0, number: UInt64(to)) }
-            // Thinned out from the left, then from the right.
+            // Deleting from the left, then from the right.
             for isRight in [false, true] {
                 let hostile = try TreeStore.open(file: try SimulatedDisk(image: forged))
                 let write = try hostile.beginWrite()
@@ -226,7 +228,7 @@ struct CorruptionTests {
 }
 
 extension [UInt8] {
-    /// Whether there is a leaf of a named tree, of 4,096 bytes.
+    /// Returns whether the sector has a leaf of a named tree, of 4,096 bytes.
     fileprivate func isLeaf(_ sector: Int) -> Bool {
         self[sector * 4096..<(sector + 1) * 4096].withUnsafeBytes { page in
             guard let start = page.baseAddress else { return false }
@@ -237,7 +239,7 @@ extension [UInt8] {
         }
     }
 
-    /// The first key of a leaf of 4,096 bytes.
+    /// Returns the first key of a leaf of 4,096 bytes.
     fileprivate func firstKey(_ sector: Int) -> [UInt8] {
         self[sector * 4096..<(sector + 1) * 4096].withUnsafeBytes { page in
             page.baseAddress.map { NodeView($0, size: 4096).keyBytes(0) } ?? []

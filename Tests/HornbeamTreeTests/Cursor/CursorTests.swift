@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cursors: every move against the model, in reads and between the changes of a write transaction.
+// Cursors: every move compared with the model, in reads and between the changes of a write transaction.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -106,7 +106,7 @@ struct CursorTests {
         }
     }
 
-    /// The entries from `read`, copied.
+    /// Returns copies of the entries from `read`.
     private func read(_ cursor: inout Cursor, _ isForward: Bool, _ capacity: Int) throws -> [([UInt8], [UInt8])] {
         let parts = UnsafeMutablePointer<EntryPart>.allocate(capacity: 2 * capacity)
         defer { parts.deallocate() }
@@ -121,7 +121,7 @@ struct CursorTests {
     }
 
     @Test(
-        "Many entries in one call are those of single steps, in a read and between changes", .seeded,
+        "Many entries in one call equal those of single steps, in a read and between changes", .seeded,
         arguments: KeyKind.allCases)
     func reads(kind: KeyKind) throws {
         var random = SeededGenerator()
@@ -144,11 +144,11 @@ struct CursorTests {
                         #expect(key == model.keys[place] && value == model.values[place])
                         place += isForward ? 1 : -1
                     }
-                    // It is on the last entry.
+                    // The cursor is on the last entry.
                     let key = Array(cursor.key)
                     #expect(key == entries.last?.0)
                     if isWritable, random.oneIn(2) {
-                        // The entry is deleted, another changes: the place stays.
+                        // The entry is deleted and another one changes: the position stays.
                         let other = model.keys[random.below(model.count)]
                         model.put(other, [1, 2, 3])
                         try transaction.put(tree, other, [1, 2, 3])
@@ -171,7 +171,7 @@ struct CursorTests {
         var isCalled: Bool { self == .called || self == .compressedAndCalled }
     }
 
-    /// A tree with `levels` levels above its leaves, in a file that was opened anew.
+    /// Returns a tree with `levels` levels above its leaves, in a file that was opened again.
     private func store(
         _ kind: KeyKind, _ reading: Reading, levels: Int, _ random: inout SeededGenerator
     ) throws -> (store: TreeStore, model: ModelTree) {
@@ -187,7 +187,7 @@ struct CursorTests {
         var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         options.access = reading.isCalled ? .read : .mapped
-        // Too little to keep the pages read.
+        // Too little to keep all read pages.
         options.cacheBytes = 256 << 10
         let disk = try SimulatedDisk()
         let first = try TreeStore.open(file: disk, options: options)
@@ -200,10 +200,10 @@ struct CursorTests {
         return (try TreeStore.open(file: disk, options: options), model)
     }
 
-    /// In no leaf, compressed ones included.
+    /// Too large for any leaf, including compressed ones.
     private static let longSize = 10_000
 
-    /// The number of entries from one read if its leaf holds all of them: a long value comes alone.
+    /// Returns the number of entries from one read if its leaf holds all of them. A long value comes alone.
     private func readCount(_ model: ModelTree, _ place: Int, _ step: Int, _ capacity: Int) -> Int {
         let isLong = { (index: Int) in model.values[index].count == Self.longSize }
         var count = 1
@@ -216,7 +216,7 @@ struct CursorTests {
     }
 
     @Test(
-        "Reads that turn anywhere, and continue elsewhere, give the entries from their place", .seeded,
+        "Reads that change direction, or continue elsewhere, give the right entries", .seeded,
         arguments: Reading.allCases, [0, 1, 2])
     func turns(reading: Reading, levels: Int) throws {
         var random = SeededGenerator()
@@ -238,7 +238,7 @@ struct CursorTests {
                     #expect(entries.map(\.0) == places.map { model.keys[$0] })
                     #expect(entries.map(\.1) == places.map { model.values[$0] })
                     place = places.last ?? place
-                    // It is on the last entry.
+                    // The cursor is on the last entry.
                     #expect(try cursor.entry().map { Array($0.key) } == model.keys[place])
                     place = try move(&cursor, from: place, step, model, &random)
                 }
@@ -248,7 +248,7 @@ struct CursorTests {
         }
     }
 
-    /// Moves nowhere, so that the next read may turn, or on, or elsewhere. Returns the new place.
+    /// Stays, so that the next read may change direction, or moves on, or elsewhere. Returns the new position.
     private func move(
         _ cursor: inout Cursor, from place: Int, _ step: Int, _ model: ModelTree, _ random: inout SeededGenerator
     ) throws -> Int {
@@ -259,7 +259,7 @@ struct CursorTests {
             let moved = step > 0 ? try cursor.next() : try cursor.previous()
             #expect(moved == model.keys.indices.contains(place + step))
             if moved { return place + step }
-            // Off an end, and back to it.
+            // Past an end, and back to it.
             #expect(step > 0 ? try cursor.previous() : try cursor.next())
             return place
         case 3: #expect(try cursor.seek(model.keys[other]))
@@ -297,12 +297,12 @@ struct CursorTests {
         let transaction = try store(model).beginWrite()
         let tree = try #require(try transaction.tree("t"))
         var cursor = try transaction.cursor(tree)
-        /// The current key, or the one before it was deleted.
+        /// The current key, or the key before it if it was deleted.
         var place: [UInt8]?
         for _ in 0..<3000 {
             switch random.below(6) {
             case 1 where model.count > 300 && random.oneIn(10):
-                // Often with the cursor's own place in it.
+                // Often the range includes the cursor's position.
                 let from = model.keys[random.below(model.count)]
                 let to = random.oneIn(3) ? [] : model.keys[min(model.count - 1, model.rank(from) + random.below(200))]
                 if model.range(from, to).count > 250 { continue }
@@ -379,7 +379,7 @@ struct CursorTests {
         #expect(try transaction.count(tree) == UInt64(model.count - (model.count + 2) / 3))
     }
 
-    /// Whether a move, one of four, to the entry of key 2 fails.
+    /// Returns whether a move, one of four, to the entry of key 2 fails.
     private func isRefused(_ cursor: inout Cursor, _ move: Int) -> Bool {
         do throws(StorageError) {
             switch move {
@@ -394,8 +394,8 @@ struct CursorTests {
         }
     }
 
-    // A move to an entry whose long value can't be read threw, and left the cursor on that entry's key with the
-    // previous value: the next access got an entry that was never there.
+    // A move to an entry with an unreadable long value threw, and left the cursor on that entry's key with the
+    // previous value: the next access returned an entry that never existed.
     @Test("After a move that failed a cursor stands on no entry", arguments: [PageAccess.mapped, .read])
     func failedMove(access: PageAccess) throws {
         let disk = try SimulatedDisk()
@@ -434,6 +434,6 @@ struct CursorTests {
         }
     }
 
-    @Test("finds its tree's changes at the tree's own address")
+    @Test("A cursor finds its tree's changes at the tree's own address")
     func changes() { #expect(MemoryLayout<OpenTree>.offset(of: \.changes) == 0) }
 }

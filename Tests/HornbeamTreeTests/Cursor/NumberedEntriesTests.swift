@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries read by the numbers at the beginning of their keys agree with those that the cursor gives one by one, with
-// any common prefix of a leaf's keys.
+// Entries read by the numbers at the beginning of their keys agree with single entries from the cursor, for any
+// common prefix of a leaf's keys.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Entries read by numbers")
 struct NumberedEntriesTests {
-    @Test("are the cursor's own, for every size of a common prefix and of a value", .seeded, arguments: 0...19)
+    @Test("equal the cursor's, for every size of a common prefix and of a value", .seeded, arguments: 0...19)
     func prefixes(shared: Int) throws {
         var random = SeededGenerator()
         let store = try TreeStore.inMemory()

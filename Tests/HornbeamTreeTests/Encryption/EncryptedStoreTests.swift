@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encrypted stores: what opens them, what their files tell a thief, and what becomes of files that were tampered with.
+// Encrypted stores: the keys that open them, the data that a thief can see in their files, and files that were
+// changed.
 
 import Glibc
 import HornbeamCipher
@@ -20,7 +21,7 @@ struct EncryptedStoreTests {
         return options
     }
 
-    /// Words that occur in the store and nowhere else.
+    /// Returns words that occur only in the store.
     private func word(_ number: Int) -> [UInt8] { Array("secret-\(number * 7919 % 1_000_003)-word".utf8) }
 
     /// Fills two trees, one of them compressed, with short and long values.
@@ -98,7 +99,7 @@ struct EncryptedStoreTests {
             #expect(!image.contains(Array("secret-".utf8)))
             try store.checkpoint()
         }
-        // The search finds what is there.
+        // Proves that the search finds words that are there.
         let plain = try SimulatedDisk()
         let open = try TreeStore.open(file: plain, options: Self.options(nil))
         try fill(open, count: 60)
@@ -108,7 +109,7 @@ struct EncryptedStoreTests {
     @Test("finds pages that a checkpoint has just written in its cache, and decrypts none of them")
     func written() throws {
         let store = try TreeStore.open(file: try SimulatedDisk(), options: Self.options())
-        // Commits that the journal has room for: larger ones are written at once.
+        // Commits that fit in the journal: larger ones are written at once.
         for first in stride(from: 0, to: 2000, by: 200) {
             let write = try store.beginWrite()
             let tree = try #require(try write.tree("t", create: true))
@@ -132,7 +133,7 @@ struct EncryptedStoreTests {
         try fill(store, count: 6)
         try store.checkpoint()
         let older = try #require(disk.killedImage())
-        // A copy that lives on under the same key.
+        // A copy that is used further under the same key.
         let copy = try SimulatedDisk(image: older)
         let otherLife = try TreeStore.open(file: copy, options: Self.options())
         try fill(otherLife, count: 7)
@@ -172,7 +173,7 @@ struct EncryptedStoreTests {
         #expect(refused > 20)
     }
 
-    @Test("never uses a nonce twice: not over crashes, reopenings, and copies that live on")
+    @Test("never uses a nonce twice, across crashes, reopenings, and copies that are used further")
     func nonces() throws {
         let recorder = RecordingEncryption(Self.key)
         var image: [UInt8]?
@@ -183,7 +184,7 @@ struct EncryptedStoreTests {
                 try fill(store, count: 5 + life * 2 + round)
                 if round == 3 { try store.checkpoint() }
             }
-            // Every third life is forgotten: the next one goes on from the same file.
+            // Every third life is discarded: the next one continues from the same file.
             if life % 3 != 0 { image = disk.killedImage() }
         }
         #expect(recorder.nonces.count > 300)
@@ -208,10 +209,10 @@ struct EncryptedStoreTests {
         #expect(throws: StorageError.keyNeeded(path: "simulated disk")) {
             try DamagedFile(file: try SimulatedDisk(image: image))
         }
-        // Without one header slot, all is there.
+        // Without one header slot, all data is found.
         image.replaceSubrange(0..<4096, with: repeatElement(7, count: 4096))
         #expect(try salvaged(image) == content)
-        // Of the other, the key slots and the identifier are enough: a crash tore it, in its middle or near its end.
+        // Key slots and identifier are enough of the other slot: a crash tore it, in its middle or near its end.
         try store.checkpoint()
         image = try #require(disk.killedImage())
         image.replaceSubrange(0..<4096, with: repeatElement(7, count: 4096))
@@ -223,7 +224,7 @@ struct EncryptedStoreTests {
                 try DamagedFile(file: try SimulatedDisk(image: image))
             }
         }
-        // Without both, there is no way to the data key.
+        // Without both slots, there is no way to the data key.
         image.replaceSubrange(4096..<8192, with: repeatElement(7, count: 4096))
         let error = #expect(throws: StorageError.self) {
             try DamagedFile(file: try SimulatedDisk(image: image), encryption: Self.key)
@@ -231,7 +232,7 @@ struct EncryptedStoreTests {
         #expect(try #require(error).description.contains("the key opens none of their key slots"))
     }
 
-    /// The content of the store that salvage makes of a damaged file.
+    /// Returns the content of the store that salvage makes from a damaged file.
     private func salvaged(_ image: [UInt8]) throws -> [[UInt8]] {
         let rescued = try SimulatedDisk()
         let file = try DamagedFile(file: try SimulatedDisk(image: image), encryption: Self.key)
@@ -286,7 +287,7 @@ struct EncryptedStoreTests {
         #expect(try !opens(Self.key, last) && !opens(second, last))
         let images = cuts.images
         for image in images {
-            // Whichever key opens what a crash has left opens it ever after.
+            // The key that opens the file after the crash also opens it later.
             let key: any StoreEncryption = try opens(second, image) ? second : third
             let life = try SimulatedDisk(image: image)
             try TreeStore.open(file: life, options: Self.options(key)).close()
@@ -298,7 +299,7 @@ struct EncryptedStoreTests {
     }
 }
 
-/// The images that a crash would leave, one for each call.
+/// Collects the images that a crash would leave, one for each call.
 private final class Cuts: @unchecked Sendable {
     // Sendable: one thread uses it.
     private(set) var images: [[UInt8]] = []
@@ -306,7 +307,7 @@ private final class Cuts: @unchecked Sendable {
     func note(_ image: [UInt8]?) { if let image { images.append(image) } }
 }
 
-/// Encryption that notes each nonce.
+/// Encryption that records each nonce.
 private final class RecordingEncryption: StoreEncryption, @unchecked Sendable {
     // Sendable: one thread uses it.
     private let base: any StoreEncryption
@@ -365,7 +366,7 @@ extension [UInt8] {
     fileprivate func contains(_ part: [UInt8]) -> Bool {
         withUnsafeBytes { (bytes) -> Bool in
             var rest = bytes[...]
-            // By the first byte, so that the search is the C library's.
+            // By the first byte, so that the C library does the search.
             while let start = rest.first.map({ _ in UnsafeRawBufferPointer(rebasing: rest) })?.baseAddress,
                 let found = memchr(start, Int32(part[0]), rest.count)
             {

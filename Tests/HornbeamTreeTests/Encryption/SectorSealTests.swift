@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sectors that an encrypted store has in clear: who has no key can't write them.
+// The plain sectors of an encrypted store, which can't be written without the key.
 
 import HornbeamCipher
 import HornbeamTestSupport
@@ -8,11 +8,11 @@ import Testing
 @testable import HornbeamPages
 @testable import HornbeamTree
 
-@Suite("Sectors in clear of an encrypted store")
+@Suite("Plain sectors of an encrypted store")
 struct SectorSealTests {
     private static let key = StoreKey(key: [UInt8](0..<32))
 
-    /// A store that was closed, after a commit and an announcement.
+    /// Returns a store that was closed after a commit and an announcement.
     private func closed() throws -> (disk: SimulatedDisk, cipher: any PageCipher) {
         let disk = try SimulatedDisk()
         var options = StoreOptions()
@@ -25,7 +25,7 @@ struct SectorSealTests {
         return (disk, try #require(try StoreKeys(disk, Self.key)).cipher)
     }
 
-    /// Whether `isRead` is true of the sector as it is, and of none that has another byte in `bytes`.
+    /// Checks that `isRead` is true of the sector, and false if any of its `bytes` has another value.
     private func expectSealed(_ sector: [UInt8], _ bytes: Range<Int>, _ isRead: (UnsafeRawPointer) -> Bool) throws {
         var sector = sector
         func found() throws -> Bool { try sector.withUnsafeBytes { isRead(try #require($0.baseAddress)) } }
@@ -61,7 +61,7 @@ struct SectorSealTests {
                 try SectorSeal.seal(start, with: sealing)
             }
             guard sealing != nil else {
-                // Whoever has no key can compute checksums.
+                // Checksums can be computed without the key.
                 noted.withUnsafeBytes { bytes in
                     guard let start = bytes.baseAddress else { return }
                     #expect(JournalWitness(reading: start, nil) == witness)
@@ -79,7 +79,7 @@ struct SectorSealTests {
         }
     }
 
-    @Test("mark a clean end only if whoever closed the store had its key")
+    @Test("mark a clean end only if the store was closed with its key")
     func cleanEnd() throws {
         let (disk, cipher) = try closed()
         let header = try PageStore.readHeader(disk, cipher)

@@ -46,12 +46,12 @@ struct BackupTests {
         #expect(copy.statistics.transaction == store.statistics.transaction)
         #expect(target.size() < source.size() * 2 / 3)
         #expect(copy.statistics.fileBytes - copy.statistics.usedBytes < 3 << 20)
-        // It is a store like any other.
+        // The copy is a store like any other.
         var changed = model
         try changed.change(copy)
         try changed.expect(copy)
         try copy.close()
-        // Its pages are in the places where a salvage without headers looks for them.
+        // Its pages are where a salvage without headers looks for them.
         let headless = try SimulatedDisk(image: [UInt8](repeating: 0, count: 8192) + image[8192...])
         let salvaged = try SimulatedDisk()
         _ = try Salvage.run(DamagedFile(file: headless), to: salvaged) {}
@@ -168,8 +168,8 @@ struct BackupTests {
         }
     }
 
-    // A backup counted the bytes of compressed leaves as its trees see them, and considered the file to be leading it
-    // in circles if these were more than the file's: the better a store compressed, the surer the backup failed.
+    // A backup counted the uncompressed bytes of leaves, and reported a loop in the file if these were more than the
+    // file's bytes: the better a store was compressed, the likelier the backup failed.
     @Test("of a store with more content than the file's size is whole, and its progress ends at the total")
     func compressed() throws {
         let store = try TreeStore.open(file: try SimulatedDisk(), options: SparseStore.options)
@@ -207,7 +207,7 @@ struct BackupTests {
     private static func key(_ number: Int) -> [UInt8] { withUnsafeBytes(of: UInt32(number).bigEndian) { Array($0) } }
     private static func text(_ number: Int) -> [UInt8] { key(number) + [UInt8](repeating: 7, count: 1_000) }
 
-    // The bound on a backup's size reported a wrong number of entries, but the number was right.
+    // The bound on a backup's size was on the number of entries, which was right in a hostile file.
     @Test("ends with an error where a hostile file leads it to the same pages repeatedly")
     func circles() throws {
         let disk = try SimulatedDisk()
@@ -241,7 +241,7 @@ struct BackupTests {
         }
     }
 
-    // The leaf was decoded and its structure checked as it was read, and once more into the given buffer.
+    // A leaf was decoded and checked when it was read, and again into the given buffer.
     @Test("reads a leaf once, in its stored form", arguments: [true, false])
     func leafOnce(isCompressible: Bool) throws {
         let disk = try SimulatedDisk()
@@ -273,7 +273,7 @@ struct BackupTests {
         #expect((size > Int(PagePointer.sectors(leaf.page)) * FileFormat.sectorSize) == isCompressible)
     }
 
-    // The copied bytes must be the verified ones: bytes in the mapping can change meanwhile, to zeros at least.
+    // The copied bytes must be the verified ones: bytes in the mapping can change meanwhile, for example to zeros.
     @Test("reads every sector by a call, though it is mapped and was verified", .seeded)
     func byCall() throws {
         var options = SparseStore.options

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Check: each kind of damage, forged under valid checksums if a checksum would reveal it, is found and named with its
-// tree, its page, its keys and the reason; and a sound store is sound during writes.
+// tree, page, keys and reason; a sound store is sound during writes too.
 
 import HornbeamTestSupport
 import Testing
@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Check")
 struct CheckTests {
-    /// A closed store with one tree of three levels.
+    /// Returns a closed store with one tree of three levels.
     private func makeImage() throws -> [UInt8] {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: SparseStore.options)
@@ -26,7 +26,7 @@ struct CheckTests {
         return try #require(disk.killedImage())
     }
 
-    /// Places of pages of a kind and level that the header's state reaches, in ascending order.
+    /// Returns the positions of the pages of a kind and level that the header's state reaches, in ascending order.
     private func pages(_ image: [UInt8], kind: PageKind, level: UInt8 = 0) throws -> [Int] {
         let file = try DamagedFile(file: try SimulatedDisk(image: image))
         return (4..<image.count / 4096).filter { sector in
@@ -43,7 +43,7 @@ struct CheckTests {
         return problems
     }
 
-    /// The image with one page changed and its checksum right again.
+    /// Returns the image with one page changed and its checksum corrected.
     private func forged(
         _ image: [UInt8], _ page: Int, sectors: Int = 1, _ change: (UnsafeMutableRawPointer) -> Void
     ) -> [UInt8] {
@@ -97,7 +97,7 @@ struct CheckTests {
         #expect(stamped.contains { $0.contains("page \(leaf) ") && $0.contains("tree number 77") }, "\(stamped)")
         let moved = try problems(
             forged(image, leaf) { base in
-                // The shared beginning of all its keys.
+                // The common prefix of all its keys.
                 let prefix = NodeView(UnsafeRawPointer(base), size: 4096).prefixSize
                 base.storeBytes(of: UInt8(ascii: "z"), toByteOffset: 4096 - prefix, as: UInt8.self)
             })

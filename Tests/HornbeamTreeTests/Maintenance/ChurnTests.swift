@@ -14,7 +14,8 @@ struct ChurnTests {
 
     @Test("Ten rounds of deleting half and inserting half leave a file of at most 1.3 times a fresh load", .seeded)
     func rounds() throws {
-        // A disk on which commits make checkpoints: the file's size doesn't depend on how busy the machine is.
+        // A disk on which commits make checkpoints, so that the file's size doesn't depend on how busy the machine
+        // is.
         var options = SparseStore.options
         options.durability = .process
         let store = try TreeStore.open(file: try SimulatedDisk(), options: options)
@@ -52,14 +53,14 @@ struct ChurnTests {
             #expect(store.statistics.fileBytes <= fresh * 13 / 10, "round \(round)")
         }
         #expect(try store.check { Issue.record("\($0)") })
-        // No more space is in use than before, so that a compaction gives the rest back.
+        // The space in use is not larger than before, so a compaction gives the rest back.
         try store.compact()
         #expect(store.statistics.fileBytes <= fresh)
         try store.close()
     }
 
-    /// Pages that the last checkpoint reaches and the next state doesn't take 16 MiB at most in a small store, and one
-    /// more transaction; the ring is small, and the file grows in small steps.
+    /// The pages that the last checkpoint reaches and the next state doesn't take at most 16 MiB in a small store,
+    /// plus one transaction; the ring is small, and the file grows in small steps.
     @Test("Random lives never leave a file much longer than it needs to be", .seeded, arguments: 0..<4)
     func bounded(life: Int) throws {
         var random = SeededGenerator(seed: SeededGenerator.seed &+ UInt64(life))

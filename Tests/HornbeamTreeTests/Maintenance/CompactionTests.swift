@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compaction in place: the file becomes short, the content stays, with readers and writers at work, and an interruption
+// Compaction in place: the file becomes short and keeps its content, while others read and write; an interruption
 // leaves a whole store that can be compacted again.
 
 import Glibc
@@ -12,7 +12,7 @@ import Testing
 
 @Suite("Compaction")
 struct CompactionTests {
-    /// The file is little longer than the pages in use.
+    /// Checks that the file is little longer than the pages in use.
     private func expectShort(_ disk: SimulatedDisk, _ store: TreeStore, _ place: Comment? = nil) {
         let used = store.statistics.usedBytes
         #expect(disk.size() == store.statistics.fileBytes, place)
@@ -125,7 +125,7 @@ struct CompactionTests {
     }
 
     @Test(
-        "finds room for a long value that no gap could take, and on a full disk for all but that",
+        "finds room for a long value larger than any gap; on a full disk for the rest",
         arguments: [false, true])
     func longValue(isFull: Bool) throws {
         let disk = try SimulatedDisk()
@@ -139,7 +139,7 @@ struct CompactionTests {
         try fill.commit()
         try store.checkpoint()
         let thin = try store.beginWrite()
-        // Every other leaf's worth: gaps, none of them large.
+        // Every other group of entries is deleted, which leaves gaps, none of them large.
         for key in 0..<1500 where key % 4 < 2 { _ = try thin.delete(tree, [UInt8(key >> 8), UInt8(key & 255)]) }
         try thin.commit()
         let before = disk.size()
@@ -256,7 +256,7 @@ struct CompactionTests {
         #expect(call > 8)
     }
 
-    // A long value was moved by way of a page in memory: one of 4 GiB took as much, and ended the process.
+    // A long value was moved through a page in memory: a value of 4 GiB took as much memory, and ended the process.
     @Test("moves a large value through little memory, and a crash leaves it whole", .seeded)
     func largeValue() throws {
         var random = SeededGenerator()
@@ -280,7 +280,7 @@ struct CompactionTests {
             peak.withLock { $0 = max($0, taken) }
         }
         try store.compact { _ in
-            // As a crash here would leave it: the last checkpoint's state, or the compacted one.
+            // The file that a crash would leave here: the last checkpoint's state, or the compacted one.
             let image = disk.powerLossImage(seed: 1)
             let again = image.flatMap { try? TreeStore.open(file: try SimulatedDisk(image: $0)) }
             let read = try? again?.beginRead()

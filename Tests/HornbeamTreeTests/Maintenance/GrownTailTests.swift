@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The free space after the last page, left by a load, is given back when the store is closed, and nothing is lost
-// wherever that is cut off.
+// A load leaves free space after the last page. Closing the store gives it back, and nothing is lost wherever that is
+// cut off.
 
 import Glibc
 import HornbeamPages
@@ -11,7 +11,7 @@ import Testing
 
 @Suite("The free end of a file")
 struct GrownTailTests {
-    /// A store that has just freed several megabytes at the end of its file.
+    /// Returns a store that has just freed several megabytes at the end of its file.
     private func grown() throws -> (disk: SimulatedDisk, store: TreeStore, model: SparseStore) {
         var random = SeededGenerator()
         let disk = try SimulatedDisk()
@@ -92,7 +92,7 @@ struct GrownTailTests {
             var isThrown = false
             do { try store.close() } catch { isThrown = true }
             let isStruck = disk.calls >= opened + call
-            // Without enough room the end stays, and a write that is done twice may fail once: neither is reported.
+            // Without enough room the end stays, and a write that is repeated may fail once: neither is reported.
             #expect(isStruck || !isThrown, "call \(call)")
             told += isThrown ? 1 : 0
             let left = try SimulatedDisk(image: disk.powerLossImage(seed: UInt64(call)))
@@ -105,8 +105,8 @@ struct GrownTailTests {
         if code == EIO { #expect(told >= call / 2, "\(told) of \(call) failures") }
     }
 
-    /// A store whose last large transaction has freed ten megabytes, then stored more after them, and freed that in the
-    /// end.
+    /// Returns a store whose last large transaction has freed ten megabytes, then stored more after them, and finally
+    /// freed that.
     private func loaded() throws -> (disk: SimulatedDisk, store: TreeStore, model: SparseStore) {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: SparseStore.options)
@@ -156,7 +156,7 @@ struct GrownTailTests {
                 try model.expect(again, "call \(call)")
             }
             if !isStruck {
-                // So an earlier fault was in the moving too.
+                // So an earlier fault occurred during the moving too.
                 #expect(disk.size() < size - (10 << 20))
                 break
             }
@@ -189,7 +189,7 @@ struct GrownTailTests {
     func whileWritten() throws {
         let (disk, store, model) = try loaded()
         let size = disk.size()
-        // A writer begins between two steps: the compaction has begun then.
+        // A writer begins between two steps, when the compaction has begun.
         let limit = try #require(try store.pages.beginEndCompaction())
         let write = try store.beginWrite()
         store.pages.endCompaction(.no)
@@ -197,7 +197,7 @@ struct GrownTailTests {
         #expect(throws: StorageError.self) { try store.pages.cutTail(.no) }
         write.abort()
         try model.expect(store)
-        // The remaining limit blocks nothing.
+        // The limit that is left over blocks nothing.
         try store.compact()
         try store.close()
         #expect(disk.size() < size - (10 << 20))

@@ -29,7 +29,7 @@ struct PackingTests {
         return kind == .longKeys ? [UInt8](repeating: 9, count: 150) + digits : digits
     }
 
-    /// A tree with one in `kept` entries left, here and there.
+    /// Returns a tree with one in `kept` entries left, at various positions.
     private func thinned(
         _ disk: SimulatedDisk, _ kind: Kind, count: Int = 6000, kept: Int = 3
     ) throws -> (store: TreeStore, model: ModelTree) {
@@ -94,7 +94,7 @@ struct PackingTests {
         try store.compact()
         try expect(store, model, kind)
         let after = store.statistics.usedBytes - store.statistics.journalCapacityBytes
-        // Hardly more large entries have room. A compressed leaf takes only the space it needs: fewer leaves, but
+        // Hardly more large entries fit. A compressed leaf takes only the space it needs: there are fewer leaves, but
         // hardly fewer bytes.
         if kind == .compressed {
             #expect(after <= used, "\(after) of \(used)")
@@ -123,7 +123,7 @@ struct PackingTests {
         let calls = disk.calls
         store.writing.giveBack(in: store.pages, isIdle: true)
         #expect(disk.calls == calls)
-        // Few deletions are not worth a look at all leaves.
+        // Few deletions aren't worth reading all leaves.
         let write = try store.beginWrite()
         let tree = try #require(try write.tree("t"))
         for key in model.keys.prefix(20) { _ = try write.delete(tree, key) }

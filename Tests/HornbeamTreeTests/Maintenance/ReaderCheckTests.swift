@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Check of a store that was opened for reading: it accounts for space only as long as the header that it was opened by
-// is the file's.
+// Check of a store that was opened for reading: it accounts for space only if the header of its opening is still the
+// file's.
 
 import HornbeamTestSupport
 import Testing
@@ -43,8 +43,8 @@ struct ReaderCheckTests {
         #expect(isSound && problems.isEmpty, "\(problems.prefix(3))", sourceLocation: place)
     }
 
-    // The check compared numbers of transactions before it looked for the newest state, and then reported pages of that
-    // state that are free in the former map.
+    // The check compared transaction numbers before it looked for the newest state, and then reported pages of that
+    // state that the former map has as free.
     @Test("finds nothing wrong after another process has written, whether it closed or not")
     func afterWriter() throws {
         let reader = try reader()
@@ -69,7 +69,7 @@ struct ReaderCheckTests {
         try expectSound(reader)
     }
 
-    // The map of a store that was opened beside a writer was never read, but was trusted once the writer had ended.
+    // The map of a store that was opened beside a writer was never read, but was trusted after the writer had ended.
     @Test("finds nothing wrong after it was opened during another process's write without changes")
     func besideIdleWriter() throws {
         let first = try writer()
@@ -106,8 +106,8 @@ struct ReaderCheckTests {
         }
     }
 
-    // The store can't choose the file's length while another process is just growing it: a length that isn't a multiple
-    // of 64 sectors was an index out of range.
+    // The store can't determine the file's length while another process is growing it: a length that isn't a multiple
+    // of 64 sectors led to an index out of range.
     @Test("accounts for files of any length")
     func length() {
         for sectors: UInt64 in [64, 100, 127, 129] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Salvage of a file damaged in any way: it gives only entries of the file, reports missing ones, and never traps.
+// Salvage of a file with any damage: it finds only entries of the file, reports missing ones, and never traps.
 
 import HornbeamTestSupport
 import Testing
@@ -9,7 +9,8 @@ import Testing
 
 @Suite("Salvage")
 struct SalvageTests {
-    /// A thinned out store, whose free pages hold deleted entries: closed, and with three commits in its journal.
+    /// Returns a store most of which was deleted, with deleted entries in its free pages: closed, and with three
+    /// commits in its journal.
     private func makeImages() throws -> (closed: [UInt8], open: [UInt8], states: [SparseStore]) {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: SparseStore.options)
@@ -28,7 +29,7 @@ struct SalvageTests {
         return (closed, try #require(disk.killedImage()), states)
     }
 
-    /// The report and the trees salvaged from a damaged image.
+    /// Returns the report and the trees salvaged from a damaged image.
     private func salvage(_ image: [UInt8]) throws -> (report: SalvageReport, trees: [String: ModelTree]) {
         let target = try SimulatedDisk()
         let report = try Salvage.run(DamagedFile(file: try SimulatedDisk(image: image)), to: target) {}
@@ -42,7 +43,7 @@ struct SalvageTests {
         return (report, trees)
     }
 
-    /// All salvaged entries were in the state, and missing ones are reported.
+    /// Checks that all salvaged entries were in the state, and that missing ones are reported.
     private func isPart(
         _ trees: [String: ModelTree], _ report: SalvageReport, of state: SparseStore, isComplete: Bool
     ) -> Bool {
@@ -129,14 +130,14 @@ struct SalvageTests {
                     #expect(possible.contains { $0.trees == trees }, note)
                 }
             } catch StorageError.notAStore {
-                // Nothing is left that differs from noise.
+                // The rest is noise.
                 #expect(image.count < 1 << 20)
             }
         }
         if damage == .manySectors { #expect(complete == 0) }
     }
 
-    /// Sectors with whole pages of a kind that the newest state reaches, by the tree named in them.
+    /// Returns the sectors with whole pages of a kind that the newest state reaches, by the tree named in them.
     private func pages(_ image: [UInt8], kind: PageKind) throws -> [UInt32: [UInt64]] {
         let file = try DamagedFile(file: try SimulatedDisk(image: image))
         var found: [UInt32: [UInt64]] = [:]
@@ -185,8 +186,8 @@ struct SalvageTests {
         }
     }
 
-    /// A journal that has gone round its ring many times, so that a record crosses the ring's end, with commits without
-    /// a record; and the number of commits since the last checkpoint.
+    /// Returns a journal that has gone round its ring many times, so that a record crosses the ring's end, with
+    /// commits without a record; and the number of commits since the last checkpoint.
     private func lappedImage() throws -> (image: [UInt8], model: SparseStore, commits: Int) {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: SparseStore.options)
@@ -210,7 +211,7 @@ struct SalvageTests {
         let whole = try salvage(headless)
         #expect(whole.report.commits == commits && commits > 2)
         #expect(whole.trees == model.trees)
-        // The first record after the checkpoint: later ones must not be applied without it.
+        // The first record after the checkpoint: later records must not be applied without it.
         let file = try DamagedFile(file: try SimulatedDisk(image: image))
         let header = try #require(try HeaderSlot.whole(image))
         let first = Int(header.journal.first + header.journalPosition) * 4096
@@ -234,7 +235,7 @@ struct SalvageTests {
         try store.checkpoint()
         for _ in 0..<2 { try model.change(store) }
         var image = try #require(disk.killedImage())
-        // Slot 1 never reached the medium, slot 0 is damaged.
+        // Slot 1 never reached the medium, and slot 0 is damaged.
         image.replaceSubrange(4096..<8192, with: older[4096..<8192])
         image[300] ^= 1
         let (report, trees) = try salvage(image)
@@ -253,7 +254,7 @@ struct SalvageTests {
         var commits = 0
         let rings = { disk.operations.count { $0 == .sync } }
         let syncs = rings()
-        // The checkpoint caused by a half-full journal takes a ring of four times the size.
+        // The checkpoint of a half-full journal makes a ring of four times the size.
         while rings() == syncs {
             try model.change(store)
             commits += 1
@@ -400,7 +401,7 @@ struct SalvageTests {
         for _ in 0..<200 {
             let bounds = Set((0..<random.below(12)).map { _ in UInt8.random(in: 1...40, using: &random) }).sorted()
             var tree = SalvagedTree(number: 1, name: "t")
-            // Some of the ranges between the bounds; the first and the last are open.
+            // Some of the ranges between the bounds, of which the first and the last are open.
             let edges: [[UInt8]?] = [nil] + bounds.map { [$0] } + [nil]
             for (low, high) in zip(edges, edges.dropFirst()) where Bool.random(using: &random) {
                 tree.gaps.append(SalvagedTree.Gap(keys: KeyRange(low: low, high: high), entries: 3))
@@ -459,7 +460,7 @@ struct SalvageTests {
 }
 
 extension HeaderSlot {
-    /// The header slot in an image's first sector.
+    /// Returns the header slot in an image's first sector.
     fileprivate static func whole(_ image: [UInt8]) throws -> HeaderSlot? {
         guard case .valid(let header) = image[..<4096].withUnsafeBytes({ read($0, nil) }) else { return nil }
         return header

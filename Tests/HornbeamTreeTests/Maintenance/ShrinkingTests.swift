@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Space that comes back by itself: the store's thread returns it after a checkpoint, and may be cut off anywhere.
+// Space that is given back automatically: the store's thread does this after a checkpoint, and may be cut off
+// anywhere.
 
 import Foundation
 import HornbeamPages
@@ -8,13 +9,13 @@ import Testing
 
 @testable import HornbeamTree
 
-@Suite("Space that comes back by itself")
+@Suite("Space that is given back automatically")
 struct ShrinkingTests {
     private func giveBack(_ store: TreeStore, isIdle: Bool = true) {
         store.writing.giveBack(in: store.pages, isIdle: isIdle)
     }
 
-    /// An eighth to spare, the journal's ring, and the least space that is worth the trouble.
+    /// An eighth to spare, the journal's ring, and the smallest space that is worth the work.
     private func bound(_ store: TreeStore) -> UInt64 {
         let figures = store.statistics
         return (figures.usedBytes + figures.retiredBytes) * 5 / 4 + figures.journalCapacityBytes + (4 << 20)
@@ -51,7 +52,7 @@ struct ShrinkingTests {
         try model.expect(store)
     }
 
-    /// A step looks at 512 leaves; the leaves of a tree with long values are all looked at.
+    /// A step reads 512 leaves. The leaves of a tree with long values are all read.
     @Test("comes back past many pages that stay where they are", .seeded)
     func longWay() throws {
         var random = SeededGenerator()
@@ -138,7 +139,7 @@ struct ShrinkingTests {
                 let store = try TreeStore.open(file: disk, options: SparseStore.options)
                 giveBack(store)
                 disk.plan = nil
-                // Reads continue; another transaction does if the outcome of the call is known.
+                // Reads continue; so does another transaction, if the outcome of the call is known.
                 #expect(throws: Never.self) { try model.expect(store) }
                 if !store.pages.hasFailed { #expect(throws: Never.self) { try store.checkpoint() } }
             } catch {}

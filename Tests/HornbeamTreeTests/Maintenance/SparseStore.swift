@@ -7,7 +7,7 @@ import Testing
 
 @testable import HornbeamTree
 
-/// A model of several trees, filled and thinned out at random.
+/// A model of several trees, which are filled and thinned out at random.
 struct SparseStore {
     static let names = ["names", "rows", "texts"]
     var trees: [String: ModelTree] = [:]
@@ -21,7 +21,7 @@ struct SparseStore {
         return options
     }
 
-    /// A store most of which was deleted: one in `kept` of the `count` entries of each tree is left.
+    /// Returns a store most of which was deleted: one in `kept` of the `count` entries of each tree is left.
     static func thinned(
         count: Int = 1200, kept: Int = 8
     ) throws -> (disk: SimulatedDisk, store: TreeStore, model: SparseStore) {
@@ -52,7 +52,7 @@ struct SparseStore {
         trees[name, default: ModelTree()].put(key, value)
     }
 
-    /// A few changes of one tree in a transaction of their own.
+    /// Makes some changes of one tree in a transaction of their own.
     mutating func change(_ store: TreeStore) throws {
         let write = try store.beginWrite()
         let name = Self.names[random.below(3)]
@@ -61,7 +61,7 @@ struct SparseStore {
         try write.commit()
     }
 
-    /// Deletes all but one in `kept` of the entries, and the whole last tree if asked to.
+    /// Deletes all but one in `kept` of the entries, and the whole last tree on request.
     mutating func thin(_ store: TreeStore, kept: Int, droppingLast: Bool = false) throws {
         let write = try store.beginWrite()
         for name in Self.names {
@@ -78,7 +78,7 @@ struct SparseStore {
         try write.commit()
     }
 
-    /// The store has exactly the model's content and is sound.
+    /// Checks that the store has exactly the model's content and is sound.
     func expect(_ store: TreeStore, _ place: Comment? = nil) throws {
         let read = try store.beginRead()
         #expect(try read.treeNames() == trees.keys.sorted(), place)

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Node editor")
 struct NodeEditorTests {
-    /// Keys that sort as their numbers do, with lengths that differ.
+    /// Returns keys that sort like their numbers, with different lengths.
     private func key(_ number: Int) -> [UInt8] {
         [7, 7, UInt8(number)] + [UInt8](repeating: UInt8(number), count: number % 7)
     }
@@ -69,7 +69,7 @@ struct NodeEditorTests {
         }
     }
 
-    @Test("A value read from the node itself can be put back into it, even when that moves everything")
+    @Test("A value read from the node itself can be put back into it, even if that moves everything")
     func replaceByOwnBytes() {
         let node = TestNode()
         let sizes = [1000, 1000, 800, 1, 900]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format of a node, byte by byte, as Docs/file-format.md draws it. If one of these fails, files of users can't be
-// read any more.
+// The format of a node, byte by byte, as Docs/file-format.md draws it. If one of these tests fails, users' files
+// can't be read any more.
 
 import Testing
 
@@ -36,7 +36,7 @@ struct NodeLayoutTests {
                 (Array("b".utf8), childRecord(page: 0x44, birth: 0x55, count: 0x66)),
             ]))
         #expect(bytes(node, 24..<32) == [2, 0, 1, 0, 57, 0, 0, 0])
-        // A single separator is all prefix: both heads are zero.
+        // A single separator is its own prefix: both heads are zero.
         #expect(bytes(node, 40..<48) == [0, 0, 0, 0, 0, 0, 0, 0])
         #expect(
             bytes(node, 4067..<4096)

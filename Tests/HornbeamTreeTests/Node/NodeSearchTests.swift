@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding keys: every key, and the gaps before and after it, against a linear search.
+// Finding keys: every key, and the gaps before and after it, compared with a linear search.
 
 import HornbeamTestSupport
 import Testing
@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Node search")
 struct NodeSearchTests {
-    /// Keys next to a key, shorter and longer ones too.
+    /// Returns keys next to a key, including shorter and longer ones.
     private func neighbours(_ key: [UInt8]) -> [[UInt8]] {
         var all = [key, key + [0], key + [255], Array(key.dropLast())]
         for index in key.indices {
@@ -53,7 +53,7 @@ struct NodeSearchTests {
                 model.put(kind.key(&random, maximum: 60, counter: &counter), [])
             }
             let node = TestNode(isBranch: true)
-            // The first entry's key is dropped: the branch begins at minus infinity.
+            // The first entry's key is dropped: a branch begins at minus infinity.
             let entries = [([1], childRecord(page: 1))] + model.keys.map { ($0, childRecord(page: 9)) }
             #expect(node.build(entries))
             for wanted in model.keys.flatMap({ neighbours($0) }) where !wanted.isEmpty {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostile pages: if validation accepts a page, no reader or editor may leave the page. Each runs between two guard
-// pages, so that one byte too far ends the test.
+// Hostile pages: if validation accepts a page, no reader or editor may access memory outside it. Each page is between
+// two guard pages, so that one byte too far ends the test.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Node validation")
 struct NodeValidationTests {
-    /// Runs everything that trees do with a node over an accepted page, the editors last.
+    /// Does everything with an accepted page that trees do with a node; the editors come last.
     private func exercise(_ page: GuardedPage, isBranch: Bool, _ random: inout SeededGenerator) throws {
         let node = NodeView(UnsafeRawPointer(page.bytes), size: page.size)
         var keys = [random.bytes(4), random.bytes(40)]
@@ -41,7 +41,7 @@ struct NodeValidationTests {
                 value.withUnsafeBytes { editor.insert(at: at, key: key, value: CellValue(bytes: $0, isLong: false)) }
             }
         }
-        // Values may be anything: no cell's sizes are inside another's value.
+        // Values may have any content: the sizes of a cell aren't inside another's value.
         for index in 0..<node.count where !isBranch && !node.cell(index).isLong {
             let value = [UInt8](repeating: 255, count: node.cell(index).valueBytes.count)
             value.withUnsafeBytes {
@@ -105,7 +105,7 @@ struct NodeValidationTests {
             accepted += 1
             try exercise(page, isBranch: isBranch, &random)
         }
-        // Validation doesn't cover changes of values and of free bytes.
+        // Changes of values and of free bytes aren't covered by validation.
         #expect(accepted > 100)
     }
 
@@ -152,8 +152,9 @@ struct NodeValidationTests {
         #expect(problem { $0.bytes.write16(0xFFFF, $0.view.slot(2) + 2) } == "entry 2 reaches beyond the heap")
     }
 
-    // The top bits of a page number give the number of sectors in which a compressed leaf is stored; all ones mean that
-    // it is only in memory. Any value was accepted: a file could name leaves of the open transaction, which freed them.
+    // The top bits of a page number give the number of sectors in which a compressed leaf is stored; all ones mean
+    // that it is only in memory. Any value was accepted, so that a file could name leaves of the open transaction,
+    // which freed them.
     @Test("A page number names a node page or, above a leaf, at most as many sectors as a node can have")
     func pagePointers() {
         func problem(_ page: UInt64, level: UInt8) -> String {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that is cut short while a store has it mapped: reading beyond its end must be an error, neither the end of the
-// process nor zeros that pass for data.
+// A file that is cut short while a store has it mapped: reading beyond its end must be an error. It must neither end
+// the process nor give zeros as data.
 
 import Foundation
 import Glibc
@@ -17,7 +17,7 @@ struct FaultTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// A mapped store with entries over several MiB, none of them read yet.
+    /// Returns a mapped store with several MiB of entries, none of which was read yet.
     private func store() throws -> TreeStore {
         var options = StoreOptions.withLargeRing
         options.access = .mapped
@@ -43,7 +43,7 @@ struct FaultTests {
             do throws(StorageError) {
                 guard let value = try transaction.get(tree, Self.key(number)) else { return .wrong }
                 let isRight = Array(value) == Self.value(number)
-                // The answer counts only if the next call doesn't contradict it.
+                // The answer counts only if the next call confirms it.
                 try transaction.view.checkIsWhole()
                 return isRight ? .right : .wrong
             } catch .io(_, _, EIO) {
@@ -63,7 +63,7 @@ struct FaultTests {
         transaction.abort()
     }
 
-    /// False for the one expected error.
+    /// Returns false for the one expected error.
     private func isReadable(_ body: () throws -> Void) throws -> Bool {
         do {
             try body()
@@ -85,8 +85,8 @@ struct FaultTests {
         return Array(bytes)
     }
 
-    // A leaf was examined as it is stored, and a value read in parts block by block, without mentioning that it wasn't
-    // trusted yet: one unreadable sector ended the whole store until it was opened again.
+    // A leaf was checked in its stored form, and a value read in parts block by block, without marking that it wasn't
+    // trusted yet: one unreadable sector made the whole store fail until it was opened again.
     @Test("refuses compressed leaves and parts of values that it never saw, and continues with the others")
     func untouchedParts() throws {
         let options = StoreOptions.withLargeRing
@@ -108,7 +108,7 @@ struct FaultTests {
             try write.commit()
             try store.close()
         }
-        // The places of the pages above these don't matter here: some cuts leave them, and not all the rest.
+        // The positions of the pages above don't matter here: some cuts leave these pages, and not all the others.
         let whole = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
         var isHalf = [false, false]
         for cut in stride(from: whole - 1 << 18, to: 1 << 20, by: -(1 << 18)) {
@@ -136,7 +136,7 @@ struct FaultTests {
             }
             for kind in 0..<2 where unreadable[kind] > 0 && unreadable[kind] < count { isHalf[kind] = true }
             read.abort()
-            // A later cut leaves less.
+            // A later cut leaves fewer pages.
             if isHalf == [true, true] || unreadable == [count, count] { break }
         }
         #expect(isHalf == [true, true], "\(isHalf)")
@@ -158,7 +158,7 @@ struct FaultTests {
         let again = try store.beginRead()
         #expect(throws: StorageError.self) { try again.tree("t") }
         again.abort()
-        // A write that could carry zeros on is refused.
+        // A write that could copy zeros is refused.
         #expect(throws: StorageError.self) {
             let writing = try store.beginWrite()
             defer { writing.abort() }
@@ -168,8 +168,8 @@ struct FaultTests {
         }
     }
 
-    // The calls that read many entries didn't ask whether the file had failed under them: zeros in place of a page that
-    // was trusted came out as missing keys, wrong counts and sums, or as a value's bytes.
+    // The calls that read many entries didn't check whether the file had failed: zeros in place of a trusted page
+    // gave missing keys, wrong counts and sums, or wrong bytes of a value.
     @Test("gives no wrong answer from the calls that read many entries", arguments: 0..<4)
     func manyEntries(call: Int) throws {
         let store = try store()
@@ -191,7 +191,7 @@ struct FaultTests {
         transaction.abort()
     }
 
-    // A cursor's moves don't ask; the entries that they gave were zeros, and a read that had ended within that leaf was
+    // A cursor's moves don't check: the entries they gave were zeros, and a read that had ended within that leaf was
     // reported as whole.
     @Test("gives no entry of zeros to a cursor, and a read at its end throws")
     func scans() throws {
@@ -215,7 +215,7 @@ struct FaultTests {
         #expect(throws: StorageError.self) { try read.commit() }
     }
 
-    /// Reads from the first entry on; each must have the expected key.
+    /// Reads from the first entry on; each entry must have the expected key.
     private func scan(_ cursor: inout Cursor) throws {
         var number = 0
         repeat {
@@ -229,7 +229,7 @@ struct FaultTests {
     func catalogue() throws {
         let store = try store()
         let write = try store.beginWrite()
-        // The catalogue's leaf, with names enough to fill it.
+        // The catalogue's leaf, with enough names to fill it.
         for number in 0..<60 { _ = try write.tree("tree \(number)", create: true) }
         try write.commit()
         try store.checkpoint()
@@ -245,7 +245,7 @@ struct FaultTests {
         #expect(throws: StorageError.self) { try again.commit() }
     }
 
-    /// Whether a key gives the expected result, by the call with number `call` of four.
+    /// Returns whether a key gives the expected result, by the call with number `call` of four.
     private func isRight(
         _ call: Int, _ number: Int, _ transaction: Transaction, _ tree: TreeID
     ) throws(StorageError) -> Bool {
@@ -255,7 +255,7 @@ struct FaultTests {
             }
             guard let found else { return false }
             let isRight = Array(found) == Self.value(number)
-            // A reader of a value's own bytes has to ask itself.
+            // A reader of a value's bytes has to check by itself.
             try transaction.checkIsWhole()
             return isRight
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readers in other processes that find the newest state in the header: no writer has told one, or the last one has
-// died. What they see, no power failure undoes, and it isn't older than what was durable.
+// Readers in other processes that find the newest state in the header, because no writer has announced one or the
+// last writer has died. They see a state that no power failure undoes, and no older one than was durable.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -57,7 +57,7 @@ struct HeaderReadersTests {
         }
     }
 
-    /// Checkpoints, and kills the writer in the call that writes the second slot.
+    /// Makes a checkpoint, and kills the writer in the call that writes the second slot.
     private func killWriter(_ process: SimulatedProcess, _ store: TreeStore) {
         let left = Atomic(1)
         disk.whenCalled = { disk in
@@ -90,7 +90,7 @@ struct HeaderReadersTests {
         }
     }
 
-    @Test("see the state that a life began with, though they missed all of that life")
+    @Test("see the state that a writer's life began with, even if they missed all of that life")
     func missedLife() throws {
         let (first, store) = try writer()
         try put(1, store, .full)
@@ -105,7 +105,7 @@ struct HeaderReadersTests {
         try reader.close()
     }
 
-    @Test("see the newest state, though a life tells its first one while they choose theirs")
+    @Test("see the newest state, even if a writer announces its first one while they choose")
     func commitMeanwhile() throws {
         let (_, first) = try writer()
         try put(0, first, .full)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// System limits of a process, and a store in a forked child. Each in a process of its own.
+// System limits of a process, and a store in a forked child. Each test uses a process of its own.
 
 import Glibc
 import HornbeamPages
@@ -62,8 +62,8 @@ struct LimitsTests {
         }
     }
 
-    /// The name was given, and then the directory could not be opened to make it durable: the caller was told that
-    /// there is no file, and the next attempt was refused because there was one. Now the name is removed again.
+    /// The file had got its name, and then the directory could not be opened to make the name durable: the caller was
+    /// told that there was no file, and the next attempt was refused because there was one. Now the name is removed.
     @Test("on open files leaves no file after it failed to make one", arguments: 0..<4)
     func creation(descriptors: Int) throws {
         let worker = try WorkerProcess(under: "ulimit -n 64")
@@ -77,8 +77,8 @@ struct LimitsTests {
         }
     }
 
-    /// If /proc is not mounted, for example in a chroot, an unnamed file can be made but never be given a name: no
-    /// store could be created. Now it has a temporary name from the start.
+    /// If /proc is not mounted, for example in a chroot, an unnamed file can be made but can't get a name: no store
+    /// could be created. Now the file has a temporary name from the start.
     @Test("without /proc can still create stores", .enabled(if: WorkerProcess.canHideProc))
     func withoutProc() throws {
         let worker = try WorkerProcess(hidesProc: true)
@@ -90,18 +90,18 @@ struct LimitsTests {
         #expect(try folder.names() == ["store.hornbeam"])
     }
 
-    // The temporary name stayed if the new file could not be locked or mapped.
+    // The temporary name was left over if the new file could not be locked or mapped.
     @Test("without /proc leaves no temporary file of a store it can't create", .enabled(if: WorkerProcess.canHideProc))
     func temporaryName() throws {
         let worker = try WorkerProcess(under: "ulimit -n 64", hidesProc: true)
-        // One descriptor for the file, none for its locks.
+        // One descriptor is left for the file, none for its locks.
         try worker.ask("exhaust 1")
         #expect(throws: WorkerProcess.Refused.self) { try worker.ask("write \(path)") }
         #expect(try folder.names().isEmpty)
     }
 
-    /// The guard called the former action if it had asked for three arguments, even if it was no handler: a SIGBUS that
-    /// concerned no store ended the process at address 0, with another signal and a useless core.
+    /// The guard called the former action if its flag for three arguments was set, even if it was no handler: a
+    /// SIGBUS that concerned no store ended the process at address 0, with another signal and a useless core dump.
     @Test("passes a foreign signal on, whether a handler was there before or not")
     func formerHandler() throws {
         let worker = try WorkerProcess()

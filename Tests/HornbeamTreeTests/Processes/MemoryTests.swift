@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Anonymous memory of a process under a load much larger than the budget for pages, measured by the system. In a
-// process of its own: the test's memory is not the store's.
+// Anonymous memory of a process under a load much larger than the budget for pages, measured by the system. It is a
+// process of its own, because the test's memory is not the store's.
 
 import HornbeamTestSupport
 import Testing
 
 @Suite("Anonymous memory")
 struct MemoryTests {
-    /// In addition to the budget: the megabyte of frames that only this process has, the redo that a transaction keeps
-    /// until it proves to be large (half of a ring of 1 MiB), the list of pages that it frees, the code's own memory,
-    /// and the memory that malloc keeps.
+    /// Allowed in addition to the budget: the megabyte of frames that only this process has, the redo that a
+    /// transaction keeps until it proves to be large (half of a ring of 1 MiB), the list of pages that it frees, the
+    /// code's own memory, and the memory that malloc keeps.
     private static let besideKiB = 3 << 10
     private static let budgetKiB = 4 << 10
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process writes, others read: they see the right states, hold their snapshots, and none of their deaths blocks
+// One process writes and others read: they see the right states, keep their snapshots, and no death of one blocks
 // another.
 
 import Foundation
@@ -18,7 +18,7 @@ struct OtherProcessesTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// A writer with filled accounts.
+    /// Returns a writer with filled accounts.
     private func writer() throws -> WorkerProcess {
         let writer = try WorkerProcess()
         try writer.ask("write \(path)")
@@ -91,7 +91,7 @@ struct OtherProcessesTests {
         let figures = alone.statistics
         #expect(figures.usedBytes > 20_000 && figures.journalBytes == 0)
         #expect(figures.checkpoint > told.checkpoint)
-        // A writer that has reported nothing yet, to an earlier reader and to a later one.
+        // A writer that has announced nothing yet, to an earlier reader and to a later one.
         let next = try WorkerProcess()
         try next.ask("write \(path)")
         try alone.beginRead().abort()
@@ -114,7 +114,7 @@ struct OtherProcessesTests {
             try write.put(tree, [1], [value])
             try write.commit()
         }
-        // The checkpoint's state twice among the older ones: as the checkpoint's, and as the formerly newest.
+        // The checkpoint's state is twice among the older ones: as the checkpoint's, and as the formerly newest.
         try put(1)
         try store.checkpoint()
         try put(2)
@@ -159,7 +159,7 @@ struct OtherProcessesTests {
         try next.ask("write \(path)")
         try next.ask("transfer 300 full")
         #expect(try reader.ask("begin") == "\(recovered + 300)")
-        // Newest, recovered, and twice the dead writer's state, none of whose pages may have been touched.
+        // The newest state, the recovered one, and twice the dead writer's, none of whose pages may be overwritten.
         for _ in 0..<4 {
             #expect(try reader.ask("sum") == Self.total)
             try reader.ask("end")
@@ -185,11 +185,11 @@ struct OtherProcessesTests {
             if round == 0 { held = store.statistics.fileBytes }
             reader.kill()
         }
-        // Each of them held back a copy of the tree.
+        // Each snapshot held back a copy of the tree.
         #expect(store.statistics.fileBytes == held)
     }
 
-    /// Replaces all of a tree of 200 values of 4,000 bytes, `rounds` times.
+    /// Replaces all values of a tree of 200 values of 4,000 bytes, `rounds` times.
     private static func rewrite(_ store: TreeStore, rounds: Int) throws {
         for round in 0..<rounds {
             let transaction = try store.beginWrite()

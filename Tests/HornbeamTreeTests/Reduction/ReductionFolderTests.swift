@@ -87,7 +87,7 @@ struct ReductionFolderTests {
         var committed = ModelTree()
         for round in 0..<40 {
             let transaction = try store.beginWrite()
-            // A program that doesn't know the reduction finds the tree, and doesn't make it.
+            // A program without the reduction finds the tree, but doesn't create it.
             let tree = try #require(
                 try knows
                     ? transaction.tree("t", create: true, options: TreeOptions(reduction: marks))
@@ -154,7 +154,7 @@ struct ReductionFolderTests {
         #expect(try read(3, 49_990) <= 8)
         #expect(try read(20_000, 20_001) <= 8)
         try store.close()
-        // A program without the reduction changes one entry in a hundred leaves.
+        // A program without the reduction changes one entry in each of a hundred leaves.
         store = try TreeStore.open(file: disk)
         let unknowing = try store.beginWrite()
         let again = try #require(try unknowing.tree("t"))
@@ -197,7 +197,7 @@ struct ReductionFolderTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    @Test("reductions that always have a value stay small, and known to all that change the tree")
+    @Test("reductions that always have a value stay small, and are known to each program that changes the tree")
     func others() throws {
         let store = try TreeStore.inMemory()
         let sum = Reduction.sum(of: Int64.self)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions compared with a plain fold: after any changes, across commits, aborts and recovery; in how few nodes a
-// range is answered; and the behaviour of a program that doesn't know a tree's reduction.
+// Reductions compared with a plain fold after any changes, across commits, aborts and recovery; the number of nodes
+// read for a range; and programs that don't know a tree's reduction.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -8,7 +8,7 @@ import Testing
 
 @testable import HornbeamTree
 
-/// It depends on order: the first and the last key of a range, and their number.
+/// A reduction that depends on order: the first and the last key of a range, and the number of keys.
 private let ends = Reduction(
     name: "ends", identity: [UInt8](repeating: 0, count: 24),
     map: { (key, _, target) in
@@ -81,7 +81,7 @@ struct ReductionTests {
                 committed = model
             }
             if random.oneIn(5) {
-                // The journal brings back everything since the last checkpoint.
+                // The journal restores everything since the last checkpoint.
                 disk = try SimulatedDisk(image: disk.killedImage())
                 store = try TreeStore.open(file: disk, reductions: [ends])
             }
@@ -204,7 +204,7 @@ struct ReductionTests {
         let tree = try #require(try write.tree("t", create: true, options: TreeOptions(reduction: sum)))
         try write.put(tree, [1], bytes(5))
         try write.commit()
-        // The journal's changes can't be repeated without it, and the file stays as it is.
+        // The journal's changes can't be replayed without it, and the file stays as it is.
         let killed = try #require(disk.killedImage())
         #expect(performing: { try TreeStore.open(file: try SimulatedDisk(image: killed)) }, throws: namesTheSum)
         let again = try TreeStore.open(file: try SimulatedDisk(image: killed), reductions: [sum])
@@ -266,7 +266,7 @@ struct ReductionTests {
         #expect(problems.contains { $0.contains("“t”") && $0.contains("reduced value of entry 1") })
     }
 
-    // Sums in branches are read from the file and were added with a check for overflow: a forged pair of them ended the
+    // Sums in branches are read from the file, and their addition trapped on overflow: two forged sums ended the
     // program.
     @Test("Sums that no entries can have are added without a trap")
     func impossibleSums() {
@@ -288,7 +288,7 @@ struct ReductionTests {
         }
     }
 
-    /// The most bytes that the views of a store held in addition to the page cache.
+    /// The most bytes that a store's views held in addition to the page cache.
     private final class Peak: @unchecked Sendable {
         // Sendable: one thread uses it.
         var store: TreeStore?
@@ -300,8 +300,8 @@ struct ReductionTests {
         }
     }
 
-    // A store that isn't mapped reads long values into memory. All those of a leaf were kept until the leaf was done: a
-    // sum over values of a megabyte took a hundred of them.
+    // A store without a mapping reads long values into memory. All values of a leaf were kept until the leaf was
+    // done: a sum over values of a megabyte took a hundred megabytes.
     @Test("Reducing entries with long values holds one of them at a time")
     func longValues() throws {
         let peak = Peak()

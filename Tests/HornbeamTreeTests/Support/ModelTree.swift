@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of a tree: two sorted arrays, as simple as possible, because the model decides which result is right.
+// The model of a tree: two sorted arrays. It is as simple as possible, because it decides which result is right.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -12,7 +12,7 @@ struct ModelTree: Equatable {
 
     var count: Int { keys.count }
 
-    /// How many keys are less.
+    /// Returns the number of keys that are less.
     func rank(_ key: [UInt8]) -> Int {
         var low = 0
         var high = keys.count
@@ -47,7 +47,7 @@ struct ModelTree: Equatable {
         return true
     }
 
-    /// The indexes of [from, to); empty bounds are open.
+    /// Returns the indexes of [from, to). Empty bounds are open.
     func range(_ from: [UInt8], _ to: [UInt8]) -> Range<Int> {
         let start = from.isEmpty ? 0 : rank(from)
         let end = to.isEmpty ? keys.count : rank(to)
@@ -67,14 +67,14 @@ struct ModelTree: Equatable {
 }
 
 extension Transaction {
-    /// The values of the keys, in their order.
+    /// Returns the values of the keys, in their order.
     func getMany(_ tree: TreeID, _ keys: [Bytes]) throws(StorageError) -> [Bytes?] {
         var values = [Bytes?](repeating: nil, count: keys.count)
         try getMany(tree, count: keys.count, key: { keys[$0] }, { values[$0] = $1 })
         return values
     }
 
-    /// The whole tree, by a cursor from its start.
+    /// Returns the whole tree, read by a cursor from its start.
     func contents(_ tree: TreeID) throws -> ModelTree {
         var model = ModelTree()
         var cursor = try cursor(tree)
@@ -87,17 +87,17 @@ extension Transaction {
 
 /// Kinds of keys that trees treat differently.
 enum KeyKind: CaseIterable {
-    /// 16 random bytes: their heads differ.
+    /// 16 random bytes, whose heads differ.
     case random
     /// Big-endian numbers in growing order.
     case ascending
-    /// Few different bytes, zeros among them: equal heads, prefixes of each other.
+    /// Few different bytes, including zeros: equal heads, and keys that are prefixes of others.
     case fewBytes
     /// Paths that share long beginnings.
     case sharedPrefix
-    /// Up to the longest there may be.
+    /// Up to the greatest length.
     case long
-    /// Long runs of one byte that end anywhere: as long a common prefix as possible, at all lengths.
+    /// Long runs of one byte of any length: the longest possible common prefixes.
     case runs
 
     func key(_ random: inout SeededGenerator, maximum: Int, counter: inout UInt64) -> [UInt8] {

@@ -34,7 +34,7 @@ final class TestNode {
     var keys: [[UInt8]] { (0..<view.count).map { view.keyBytes($0) } }
     var values: [[UInt8]] { (0..<view.count).map { Array(view.cell($0).valueBytes) } }
 
-    /// Writes a node with these entries; false if they don't fit.
+    /// Writes a node with these entries. Returns false if they don't fit.
     func build(_ entries: [(key: [UInt8], value: [UInt8])]) -> Bool {
         withEntryList(entries, isBranch: isBranch) { list in
             guard list.nodeSize(0..<list.count) <= NodeLayout.capacity(pageSize: size) else { return false }
@@ -55,7 +55,7 @@ final class TestNode {
         }
     }
 
-    /// Whether the new value found room.
+    /// Returns whether there was room for the new value.
     func replace(at index: Int, _ value: [UInt8]) -> Bool {
         value.withUnsafeBytes { value in
             let old = view.cell(index)
@@ -70,7 +70,7 @@ final class TestNode {
     }
 }
 
-/// An entry list of array entries, for the length of `body`.
+/// Calls `body` with an entry list of array entries.
 func withEntryList<Result>(
     _ entries: [(key: [UInt8], value: [UInt8])], isBranch: Bool, _ body: (inout EntryList) throws -> Result
 ) rethrows -> Result {
@@ -96,7 +96,7 @@ func withEntryList<Result>(
     return try body(&list)
 }
 
-/// A child record's bytes.
+/// Returns a child record's bytes.
 func childRecord(page: UInt64, birth: UInt64 = 7, count: UInt64 = 1) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: NodeLayout.referenceSize)
     bytes.withUnsafeMutableBytes { buffer in

@@ -11,7 +11,7 @@ import Testing
 struct FullDiskTests {
     private static let trees = ["first", "second", "third"]
 
-    /// Puts random entries until there is no room for another, in stores of several kinds.
+    /// Puts random entries into a store of some kind until there is no room for another.
     private func full(
         _ random: inout SeededGenerator, isCompressed: Bool, longest: Int, room: UInt64 = 1 << 20
     ) throws -> (store: TreeStore, keys: [[UInt8]]) {
@@ -93,7 +93,7 @@ struct FullDiskTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    /// Whether there is no room for another value of a key, which then keeps its present one.
+    /// Returns whether there is no room for another value of a key, which then must keep its present one.
     private func isRefused(_ store: TreeStore, _ key: [UInt8], _ value: [UInt8]) throws -> Bool {
         let write = try store.beginWrite()
         let tree = try #require(try write.tree("first"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places for idle objects: each thread has its own, and leaves further objects to others.
+// Places for idle objects: each thread has its own place, and leaves further objects to others.
 
 import Foundation
 import HornbeamPages
@@ -18,7 +18,7 @@ struct IdlePlacesTests {
 
     private static func number(_ address: UnsafeMutableRawPointer?) -> Int? { address.map { Int(bitPattern: $0) / 16 } }
 
-    /// Runs `body` in a thread with another stripe than the caller's. Other threads may be tried before it.
+    /// Runs `body` in a thread with another stripe than the caller's. This may take several threads.
     private func elsewhere(_ body: @escaping @Sendable (IdlePlaces) -> Void) {
         let (mine, places) = (Stripes.mine, places)
         let isDone = Mutex(false)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads that have ended and begin again: they see the newest state and nothing of the one before, and hold no snapshot
-// meanwhile.
+// Reads that have ended and begin again: they see the newest state and nothing of their former one, and hold no
+// snapshot in between.
 
 import Foundation
 import HornbeamPages

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Putting absent entries: a present entry stays, and nothing of the attempt is left, not even in the journal.
+// Putting absent entries: a present entry stays, and the attempt leaves nothing behind, not even in the journal.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -47,7 +47,7 @@ struct InsertTests {
             for (key, value) in expected { #expect(try read.value(tree, key) == value) }
         }
         try check(store)
-        // Never closed: everything committed since the last checkpoint comes from the journal.
+        // Never closed, so everything committed since the last checkpoint comes from the journal.
         try check(try TreeStore.open(file: SimulatedDisk(image: disk.killedImage())))
     }
 

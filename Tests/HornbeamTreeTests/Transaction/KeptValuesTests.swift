@@ -42,7 +42,7 @@ struct KeptValuesTests {
         for number in 0..<count { #expect(try read.value(tree, key(number)) == text(number)) }
     }
 
-    @Test("is all that stays pinned: a count lets go of its way, also between bounds in the wrong order")
+    @Test("is all that stays pinned: a count unpins its path, also with bounds in the wrong order")
     func counts() throws {
         let (store, tree) = try Self.store((.read, false), cacheBytes: 16 << 20, count: 3000)
         let read = try store.beginRead()
@@ -62,7 +62,7 @@ struct KeptValuesTests {
         let (store, _) = try Self.store(way, cacheBytes: 16 << 20, count: 3000)
         let read = try store.beginRead()
         let tree = try #require(try read.tree("t"))
-        // In compressed leaves single values are decoded from parts, until the cache has the whole leaf.
+        // In compressed leaves, single values are decoded from parts until the cache has the whole leaf.
         do {
             var cursor = try read.cursor(tree)
             while try cursor.next() {}
@@ -96,7 +96,7 @@ struct KeptValuesTests {
         let first = store.statistics.cache.readers
         #expect(first.pinnedBytes <= UInt64(budget * 3 / 8) && first.pinnedBytes > UInt64(budget / 4))
         #expect(first.copiedBytes > 0 && first.privateBytes == 0)
-        // A later read finds a share, too, and room for pages to come and go.
+        // A later read gets a share, too, and there is room for other pages.
         let second = try store.beginRead()
         let sameTree = try #require(try second.tree("t"))
         for number in 0..<count { #expect(try second.value(sameTree, Self.key(number)) == Self.text(number)) }
@@ -118,7 +118,7 @@ struct KeptValuesTests {
         for number in 0..<100 {
             let place = number * 97
             let value = try #require(try write.get(tree, Self.key(place)))
-            // Moved to another place, and once more after that changed from the same page.
+            // Moved to another position, and then changed again from the same page.
             try Self.key(count + number).withBytes { try write.put(tree, $0, value) }
             let again = try #require(try write.get(tree, Self.key(place)))
             if number % 10 == 0 { try Self.readAll(store, count) }
@@ -134,7 +134,7 @@ struct KeptValuesTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    @Test("leaves the writer room: it spills the sooner, and both stay within the budget", arguments: ways)
+    @Test("leaves the writer room: it spills earlier, and both stay within the budget", arguments: ways)
     func besideWriter(way: (access: PageAccess, isCompressed: Bool)) throws {
         let budget = 4 << 20
         let count = 20_000
@@ -148,7 +148,7 @@ struct KeptValuesTests {
             try write.put(tree, Self.key(count + number * 7919 % count), Self.text(number))
             let figures = store.statistics.cache
             let writerBytes = Int(store.statistics.writerBytes)
-            // A page may be added before the pages are spilled.
+            // A page may be added before pages are spilled.
             guard Int(figures.residentBytes + figures.lentBytes) <= budget,
                 writerBytes <= Int(figures.lentBytes) + 1 << 20,
                 writerBytes <= (budget - Int(figures.readers.pinnedBytes)) / 2 + 1 << 18
@@ -158,7 +158,7 @@ struct KeptValuesTests {
             }
             most = max(most, writerBytes)
         }
-        // So much that some of it was lent.
+        // Enough that some of it was lent.
         #expect(most > 1 << 20)
         try write.commit()
         read.abort()

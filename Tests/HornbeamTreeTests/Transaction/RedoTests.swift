@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The journal's operations: read back as written, and never believed beyond their bytes.
+// The journal's operations: they are read back as written, and never read beyond their bytes.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -49,7 +49,7 @@ struct RedoTests {
     }
 
     @Test(
-        "A run of entries comes back as its puts or deletes, and a damaged one not at all"
+        "A run of entries comes back as its puts or deletes, and a damaged one is refused"
     )
     func runs() throws {
         let log = RedoLog()
@@ -153,8 +153,8 @@ struct RedoTests {
         #expect(applied > 10)
     }
 
-    // A record with a key beyond the limit gave the error of a program that had asked for too much. Opening such a file
-    // reported an "invalid argument" without there being one.
+    // A record with a key beyond the limit gave the error for a program's mistake: opening such a file reported an
+    // "invalid argument" that nobody had given.
     @Test("Operations impossible for a program are damage of the record")
     func impossible() throws {
         func replay(_ fill: (RedoLog) -> Void) throws {
@@ -185,8 +185,8 @@ struct RedoTests {
         #expect(performing: { try replay { $0.add(.put, tree: 1) } }, throws: isDamage)
     }
 
-    /// `spread`: the number of keys, as a multiple of those that a transaction changes.
-    @Test("too long for the journal makes it grow, if the pages are many more", arguments: [1, 10])
+    /// - Parameter spread: the number of keys, as a multiple of those that a transaction changes.
+    @Test("A redo too long for the journal makes it grow, if the pages are many more", arguments: [1, 10])
     func ringGrows(spread: Int) throws {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk)
@@ -194,7 +194,7 @@ struct RedoTests {
         for round in 0..<10 {
             let write = try store.beginWrite()
             let tree = try #require(try write.tree("t", create: true))
-            // The first fills the tree in order, the others change entries all over it, or the same ones.
+            // The first transaction fills the tree in order; the others change entries all over it, or the same ones.
             for number in 0..<(round == 0 ? 800 * spread : 800) {
                 let key = withUnsafeBytes(of: UInt32(round == 0 ? number : number * spread).bigEndian) { Array($0) }
                 let value = [UInt8](repeating: UInt8(round), count: 1000)
@@ -205,7 +205,7 @@ struct RedoTests {
             try write.commit()
         }
         let figures = store.statistics
-        // Four times the third one's need; the later ones have their records there.
+        // Four times the third transaction's need; the later ones have their records in the journal.
         #expect(spread > 1 ? figures.journalCapacityBytes >= 4 << 20 : figures.journalCapacityBytes == 64 << 10)
         #expect(figures.checkpoint < 9 || spread == 1)
         let reopened = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage() ?? []))

@@ -132,7 +132,7 @@ struct SavepointTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    @Test("that is gone back to leaves no space in use")
+    @Test("leaves no space in use when it is gone back to")
     func space() throws {
         let store = try store(cacheBytes: 64 << 10)
         let write = try store.beginWrite()
@@ -161,8 +161,8 @@ struct SavepointTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    // A savepoint gave the leaves of compressed trees their places and their memory to the leaves that came next: a
-    // cursor that stood in one went on in another tree's leaf, and gave its entries as this one's.
+    // A savepoint gave the places and the memory of compressed leaves to the next leaves: a cursor in one of them
+    // continued in another tree's leaf, and returned entries of the wrong tree.
     @Test("doesn't lead a cursor of a compressed tree astray: it continues with its own tree's entries")
     func cursorOfCompressedTree() throws {
         let write = try store().beginWrite()
@@ -184,7 +184,7 @@ struct SavepointTests {
         #expect(Array(cursor.key) == [1, 21])
     }
 
-    // Every savepoint walked all branches in memory of every compressed tree, changed since the last one or not.
+    // Every savepoint visited all branches in memory of every compressed tree, changed since the last one or not.
     @Test("has nothing to do in a compressed tree that is unchanged since the last one")
     func unchangedCompressedTree() throws {
         let write = try store().beginWrite()

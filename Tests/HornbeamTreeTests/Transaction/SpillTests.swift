@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transactions larger than their memory: pages are written to their places before commit, read from there, and brought
-// back when they change again. No other read sees them before the commit, and an abort leaves nothing.
+// Transactions larger than their memory: pages are written to their places before the commit, read from there, and
+// brought back when they change again. No other read sees them before the commit, and an abort leaves nothing.
 
 import Glibc
 import HornbeamPages
@@ -108,7 +108,8 @@ struct SpillTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    /// Writes entries in key order; for one number, other values in another generation. Half of them are appended.
+    /// Writes entries in key order. A number has another value in another generation. Half of the entries are
+    /// appended.
     private func append(
         _ numbers: Range<Int>, generation: Int, _ write: Transaction, _ tree: TreeID, _ model: inout ModelTree
     ) throws {
@@ -124,7 +125,7 @@ struct SpillTests {
         }
     }
 
-    /// Leaves that were filled in order are written long before memory runs short.
+    /// Leaves that were filled in order are written long before memory is short.
     @Test("in key order rolls back and continues from there, in other leaves", arguments: [false, true])
     func appended(isCompressed: Bool) throws {
         let disk = try SimulatedDisk()
@@ -142,7 +143,7 @@ struct SpillTests {
         for generation in 1...2 {
             let calls = disk.calls
             try append(2500..<7500, generation: generation, write, tree, &model)
-            // Keys in between, and of spilled leaves some that are brought back.
+            // Keys in between, so that some spilled leaves are brought back.
             for number in stride(from: 1, to: 7500, by: 250) {
                 try write.put(tree, Self.key(number), [UInt8(generation)])
                 model.put(Self.key(number), [UInt8(generation)])

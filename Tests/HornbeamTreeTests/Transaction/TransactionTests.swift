@@ -175,7 +175,7 @@ struct TransactionTests {
         #expect(try read.catalogue().pointee.longValues == 0)
         #expect(try read.treeNames().count == 5)
         read.abort()
-        // The journal repeats it.
+        // The journal restores it.
         let image = try #require(disk.killedImage())
         let again = try TreeStore.open(file: try SimulatedDisk(image: image), reductions: [reduction])
         #expect(try again.check { Issue.record("\($0)") })
@@ -242,8 +242,8 @@ struct TransactionTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    /// The redo record was taken after the change, from slices that the change may have moved: the live tree was right,
-    /// and recovery gave other values. The transaction before a crash must be recovered as it was made.
+    /// The redo record was taken after the change, from slices that the change may have moved: the live tree was
+    /// right, but recovery gave other values. Recovery must restore the transaction as it was.
     @Test("A value read and put is recovered as it was put")
     func recoversWhatItRead() throws {
         let disk = try SimulatedDisk()
@@ -348,7 +348,7 @@ struct TransactionTests {
         #expect(values == (try wanted.map { try read.value(tree, $0) }))
     }
 
-    // A name is a C string in hornbeam.h: a tree called "a\u{0}b" was listed as "a", and could not be opened from C.
+    // A name is a C string in hornbeam.h: a tree called "a\u{0}b" was listed as "a" and could not be opened from C.
     @Test("A tree's name can't contain NUL")
     func nulInName() throws {
         let transaction = try TreeStore.inMemory().beginWrite()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trees of a state: the conditions for knowing trees by their numbers.
+// The trees of a state: when trees may be known by their numbers.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -28,7 +28,7 @@ struct TransactionTreesTests {
         let dropped = try second.presentTrees()
         #expect(dropped != made)
         _ = try second.tree("two", create: true)
-        // As many as before, but different ones.
+        // As many trees as before, but different ones.
         #expect(try second.presentTrees() != made)
         #expect(try second.presentTrees() != dropped)
         try second.rollback(to: savepoint)
@@ -38,7 +38,7 @@ struct TransactionTreesTests {
         let other = try second.presentTrees()
         second.abort()
 
-        // The number of a tree made in an aborted write belongs to no other tree.
+        // The number of a tree made in an aborted write isn't given to another tree.
         let third = try store.beginWrite()
         #expect(try third.presentTrees() == made)
         _ = try third.tree("three", create: true)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes of a tree in the file, told by its branches.
+// The nodes of a tree in the file, listed from its branches.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The nodes of a tree")
 struct TreeSizeTests {
-    @Test("are told with their places, each once, and none is another tree's")
+    @Test("are listed with their positions, each once, and none is another tree's")
     func places() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }

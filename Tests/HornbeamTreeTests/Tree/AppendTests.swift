@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Appending: mixed with any other change, it leaves the same as puts, and refuses a key that doesn't come last.
+// Appending: mixed with any other change, it has the effect of puts, and refuses a key that doesn't come last.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -63,7 +63,7 @@ struct AppendTests {
             #expect(throws: StorageError.self) { try transaction.append(tree, key, value) }
         default:
             next += 1 + random.below(5) * random.below(300)
-            // Prefixes of the key before, and keys with it as a prefix.
+            // Prefixes of the previous key, and keys that begin with it.
             let key = number(next) + (random.oneIn(9) ? [0] : [])
             guard model.count == 0 || model.keys[model.count - 1].lexicographicallyPrecedes(key) else { return }
             try transaction.append(tree, key, value)
@@ -102,7 +102,7 @@ struct AppendTests {
             try write.put(tree, key, value)
             model.put(key, value)
         }
-        // The same in the writer's own pages and in published ones.
+        // In the writer's own pages and in published ones.
         try lookUp(write, tree, model, kind, &random, &counter)
         try write.commit()
         try lookUp(try store.beginRead(), tree, model, kind, &random, &counter)

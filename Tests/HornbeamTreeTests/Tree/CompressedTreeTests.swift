@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees with compressed leaves: as good as others, smaller, and no easier to fool.
+// Trees with compressed leaves: they behave like others, are smaller, and detect damage as well.
 
 import Glibc
 import HornbeamTestSupport
@@ -21,7 +21,7 @@ struct CompressedTreeTests {
 
     private static func key(_ number: Int) -> [UInt8] { withUnsafeBytes(of: UInt64(number).bigEndian) { Array($0) } }
 
-    /// A line as programs store them.
+    /// Returns a line as programs store them.
     private static func text(_ number: Int) -> [UInt8] {
         Array(
             """
@@ -30,7 +30,7 @@ struct CompressedTreeTests {
             """.utf8)
     }
 
-    /// The bytes that trees use, because the journal's ring may have grown.
+    /// Returns the bytes that trees use; the journal's ring may have grown.
     private static func treeBytes(_ store: TreeStore) -> UInt64 {
         let figures = store.pages.statistics
         return figures.usedBytes - figures.journalCapacityBytes
@@ -84,7 +84,7 @@ struct CompressedTreeTests {
         let former = store.statistics.cache.misses
         let read = try store.beginRead()
         for (number, value) in values.enumerated() { #expect(try read.value(tree, Self.key(number)) == value) }
-        // The last leaf is half empty, and worth it: its values cost a block each until it is in the cache.
+        // The last leaf is half empty and compressed: its values cost a block each until it is in the cache.
         #expect(store.statistics.cache.misses - former <= 8)
         read.abort()
     }
@@ -98,7 +98,7 @@ struct CompressedTreeTests {
         let first = Self.treeBytes(store)
         try store.close()
         let again = try TreeStore.open(file: disk, options: Self.options())
-        // Without a word about compression.
+        // The options don't mention compression.
         try Self.fill(again, "t", TreeOptions(), 1000..<2000)
         #expect(Self.treeBytes(again) - empty < 2 * (first - empty) + (64 << 10))
         let write = try again.beginWrite()
@@ -110,7 +110,7 @@ struct CompressedTreeTests {
         try again.close()
     }
 
-    /// The store's one tree as the texts of all its numbers.
+    /// Checks that the store's one tree has the texts of these numbers.
     private static func expectTexts(_ store: TreeStore, _ numbers: Range<Int>) throws {
         let read = try store.beginRead()
         defer { read.abort() }
@@ -166,7 +166,7 @@ struct CompressedTreeTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    /// The places of the headers of leaves with the flag of compressed pages.
+    /// Returns the positions of the headers of leaves with the flag of compressed pages.
     private static func compressedLeaves(_ image: [UInt8]) -> [Int] {
         var places: [Int] = []
         for place in stride(from: 4 * 4096, to: image.count, by: 4096) {
@@ -203,7 +203,7 @@ struct CompressedTreeTests {
         #expect(try !damaged.check { _ in })
     }
 
-    /// Keys with long common beginnings, so that key heads alone don't distinguish them.
+    /// Returns keys with long common beginnings, which key heads alone don't distinguish.
     private static func similarKey(_ random: inout SeededGenerator) -> [UInt8] {
         let prefix = ["", "a", "shop", "shop/order", "shop/order/item/"][random.below(5)]
         return Array(prefix.utf8) + (0...random.below(6)).map { (_) in UInt8(random.below(3)) }
@@ -231,7 +231,7 @@ struct CompressedTreeTests {
                 model[key] = value
             }
             if random.oneIn(3) {
-                // In addition to the open transaction's own leaves, those of the earlier state are read by parts.
+                // Besides the open transaction's own leaves, those of the earlier state are read by parts.
                 for _ in 0..<100 {
                     let key = Self.similarKey(&random)
                     #expect(try write.value(tree, key) == model[key])
@@ -281,8 +281,8 @@ struct CompressedTreeTests {
         read.abort()
     }
 
-    // A search assumed that the bytes it reads first are in the head and the tail of a stored leaf. A file that divided
-    // its leaves in another way, with right checksums, made it read memory into which nothing had been decoded.
+    // A search assumed that the bytes it reads first are in the head and the tail of a stored leaf. A file with
+    // leaves divided in another way, with right checksums, made it read memory that was never decoded.
     @Test("reads leaves that are divided in another way than it would", .seeded)
     func otherParts() throws {
         let disk = try SimulatedDisk()
@@ -293,7 +293,7 @@ struct CompressedTreeTests {
         var changed = 0
         for place in Self.compressedLeaves(image) {
             let size = Int(image[place + 20]) * 4096
-            // The rest of a former page may extend into the place of another.
+            // The rest of a former page may extend into another's place.
             let isWhole = image[place..<min(place + size, image.count)].withUnsafeBytes { stored in
                 stored.baseAddress.map { PageHeader(reading: $0).checksum }
                     == PageHeader.checksum(of: stored, number: UInt64(place / 4096))
@@ -370,8 +370,8 @@ struct CompressedTreeTests {
         #expect(changed < 50 * 3, "\(changed)")
     }
 
-    // A delete of an absent key, or a refused append, counted as a change: the next read released the memory of values
-    // that had been handed out, and a program that put one of them again stored other bytes.
+    // A delete of an absent key, or a refused append, counted as a change: the next read reused the memory of
+    // returned values, and a program that put one of them again stored other bytes.
     @Test(
         "keeps the values it has handed out during calls that change nothing", arguments: [PageAccess.mapped, .read])
     func refusals(access: PageAccess) throws {
@@ -383,15 +383,15 @@ struct CompressedTreeTests {
         #expect(try !write.delete(tree, [0, 1]))
         #expect(throws: StorageError.self) { try write.append(tree, Self.key(3), [1]) }
         #expect(try write.deleteRange(tree, from: [200], to: [201]) == 0)
-        // Each of these would reuse the memory of the first.
+        // Each of these would reuse the memory of the first value.
         for number in 8..<40 { #expect(try write.value(tree, Self.key(number)) == Self.text(number)) }
         #expect(Array(value) == Self.text(7))
         try Self.key(1000).withBytes { (key) throws(StorageError) in try write.put(tree, key, value) }
         #expect(try write.value(tree, Self.key(1000)) == Self.text(7))
     }
 
-    // The number of a leaf that has no place yet is a place in the open transaction's memory. A file that gave such a
-    // number for a page made the transaction free its own leaf.
+    // The number of a leaf without a place in the file is a place in the open transaction's memory. If a file gave
+    // such a number for a page, the transaction freed its own leaf.
     @Test("frees a leaf in memory only for its own parent")
     func foreignPointer() throws {
         let store = try TreeStore.inMemory()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Putting keys that are close together: each is put from the path to the one before, if that still leads to the right
-// leaf. The result agrees with the model, with any other operations in between.
+// Putting keys that are close together: each put begins at the path of the previous one, if that still leads to the
+// right leaf. The result agrees with the model, with any other operations in between.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -8,7 +8,7 @@ import Testing
 
 @testable import HornbeamTree
 
-/// A value that can be added up.
+/// Returns a value with a number that sums can use.
 private func value(_ size: Int, _ random: inout SeededGenerator) -> [UInt8] {
     [UInt8(random.below(200)), 0, 0, 0, 0, 0, 0, 0] + random.bytes(size)
 }
@@ -25,8 +25,8 @@ struct NeighbourTests {
         }
     }
 
-    /// A store of one tree that is killed and opened again: the changes since the last checkpoint come back from the
-    /// journal.
+    /// A store of one tree that is killed and opened again: the journal restores the changes since the last
+    /// checkpoint.
     private struct KilledStore {
         let kind: Kind
         private var disk: SimulatedDisk
@@ -36,7 +36,7 @@ struct NeighbourTests {
             disk = try SimulatedDisk()
         }
 
-        /// The store after the kill, and a transaction that has verified the tree's content.
+        /// Returns the store after the kill, and a transaction that has verified the tree's content.
         mutating func reopened(_ model: ModelTree) throws -> (TreeStore, Transaction, TreeID) {
             disk = try SimulatedDisk(disk.imageAfterKill())
             var options = StoreOptions.withLargeRing
@@ -60,7 +60,7 @@ struct NeighbourTests {
             models[place].put(key, value)
         }
 
-        /// A random operation between two of a run.
+        /// Makes a random operation between two operations of a run.
         mutating func disturb(_ place: Int, _ random: inout SeededGenerator) throws {
             let tree = trees[place]
             let keys = models[place].keys
@@ -185,7 +185,7 @@ struct NeighbourTests {
         #expect(model.count > 100)
     }
 
-    /// Keys of one size, many of which are present: mostly ascending, some of them twice.
+    /// Removes keys of one size, many of which are present: mostly ascending, some of them twice.
     private func removeMany(
         _ transaction: Transaction, _ tree: TreeID, _ model: inout ModelTree, _ random: inout SeededGenerator
     ) throws {
@@ -205,7 +205,8 @@ struct NeighbourTests {
         }
     }
 
-    /// Keys within some thousand numbers of each other: mostly ascending, some of them there already, or prefixes.
+    /// Puts keys within some thousand numbers of each other: mostly ascending, some of them present or prefixes of
+    /// others.
     private func run(_ trees: inout Trees, _ place: Int, _ random: inout SeededGenerator) throws {
         var number = random.below(100_000)
         for _ in 0..<random.below(150) {

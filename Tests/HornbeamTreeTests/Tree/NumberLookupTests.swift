@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of eight bytes looked up together as numbers give the same as one by one by their bytes, with any other keys,
-// any common prefix, and any heads of their nodes.
+// Looking up keys of eight bytes together as numbers agrees with single look-ups by their bytes, with any other keys,
+// any common prefix, and any heads in their nodes.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -12,13 +12,13 @@ import Testing
 struct NumberLookupTests {
     /// Kinds of numbers.
     enum Kind: CaseIterable {
-        /// Neighbours, with zeros before them.
+        /// Small neighbouring numbers, with leading zeros.
         case small
         /// Above 2^40, like assigned row ids.
         case assigned
-        /// All bytes different.
+        /// Numbers whose bytes all differ.
         case random
-        /// Few different bytes: equal heads, and keys that are the beginning of others.
+        /// Few different bytes: equal heads, and keys that are prefixes of others.
         case fewBytes
     }
 
@@ -34,7 +34,7 @@ struct NumberLookupTests {
 
     private func key(_ number: UInt64) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }
 
-    @Test("give the same as by bytes", .seeded, arguments: Kind.allCases, [false, true])
+    @Test("agree with look-ups by bytes", .seeded, arguments: Kind.allCases, [false, true])
     func sameAsBytes(kind: Kind, hasOtherSizes: Bool) throws {
         var random = SeededGenerator()
         let store = try TreeStore.inMemory()
@@ -45,7 +45,7 @@ struct NumberLookupTests {
             let number = number(kind, &random)
             numbers.append(number)
             var bytes = key(number)
-            // Shorter, longer, or with zeros appended.
+            // Shorter or longer keys, or keys with zeros appended.
             if hasOtherSizes {
                 switch Int.random(in: 0..<4, using: &random) {
                 case 0: bytes.removeLast(Int.random(in: 1...7, using: &random))

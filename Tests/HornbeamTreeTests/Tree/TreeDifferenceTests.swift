@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The difference of two states of a tree, compared with that of two models: any two states, in either direction; and
+// The difference of two states of a tree, compared with that of two models: any two states, in either direction. Also
 // the pages read for it.
 
 import HornbeamPages
@@ -95,7 +95,7 @@ struct TreeDifferenceTests {
                     try write.put(tree, key, value)
                     model.put(key, value)
                 default:
-                    // Sometimes the present value.
+                    // Sometimes the present value again.
                     let value = model.get(key).flatMap { random.oneIn(3) ? $0 : nil } ?? random.bytes(random.below(60))
                     try write.put(tree, key, value)
                     model.put(key, value)
@@ -129,7 +129,7 @@ struct TreeDifferenceTests {
         try run(kind, options, isCompressed: false, rounds: 20)
     }
 
-    @Test("also where pages are compressed, or read by calls", .seeded, arguments: [true, false], [true, false])
+    @Test("agrees where pages are compressed, or read by calls", .seeded, arguments: [true, false], [true, false])
     func access(isCompressed: Bool, isMapped: Bool) throws {
         var options = StoreOptions.withLargeRing
         options.access = isMapped ? .mapped : .read
@@ -137,7 +137,7 @@ struct TreeDifferenceTests {
         try run(.random, options, isCompressed: isCompressed, rounds: 15)
     }
 
-    @Test("reads the changed pages and the way there, and no unchanged ones")
+    @Test("reads only the changed pages and their paths")
     func nodes() throws {
         let store = try TreeStore.inMemory()
         func key(_ number: Int) -> [UInt8] { withUnsafeBytes(of: UInt64(number).bigEndian) { Array($0) } }
@@ -158,7 +158,7 @@ struct TreeDifferenceTests {
         let first = try differences(tree, old, one)
         #expect(first.entries == [Entry(key: key(70_001), old: nil, new: [], oldIndex: 35_001, newIndex: 35_001)])
         #expect(first.nodesRead <= 2 * height)
-        // Two commits as one; a change undone between them is no difference.
+        // Two commits count as one; a change undone between them is no difference.
         let two = try change {
             _ = try $0.delete(tree, key(70_001))
             try $0.put(tree, key(199_998), [4])
@@ -168,12 +168,12 @@ struct TreeDifferenceTests {
         #expect(both.entries.map(\.key) == [key(0), key(199_998)])
         #expect(both.entries.map(\.newIndex) == [0, 99_998])
         #expect(both.nodesRead <= 2 * 3 * height)
-        // A whole end that is removed shares no page that is read.
+        // If a whole end of the tree is removed, none of its pages is read.
         let cut = try change { _ = try $0.deleteRange(tree, from: key(190_000), to: []) }
         let third = try differences(tree, two, cut)
         #expect(third.entries.count == 5_000)
         #expect(third.nodesRead < 100)
-        // The walk ends on request.
+        // The comparison ends on request.
         var seen = 0
         try cut.forEachDifference(in: tree, since: old) { _ in
             seen += 1

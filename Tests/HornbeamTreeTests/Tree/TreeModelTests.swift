@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store compared with a model: long random scripts of changes, commits, aborts and reopenings, and after each of
-// those the whole content, the counts and `check`.
+// A store compared with a model: long random scripts of changes, commits, aborts and reopenings. After each of these
+// the whole content, the counts and `check` are compared.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -34,7 +34,7 @@ struct TreeModelTests {
         var script = Script(kind: .random, pageSize: pageSize, steps: 2500, isCompressed: true)
         var isClosing = false
         try script.run(holder) {
-            // Every other time the journal must bring back the changes since the checkpoint.
+            // Every other time, the journal must restore the changes since the checkpoint.
             isClosing.toggle()
             if isClosing { try holder.store?.close() }
             holder.store = nil
@@ -58,7 +58,7 @@ struct TreeModelTests {
         let holder = StoreHolder(try TreeStore.open(at: path, options: options))
         var script = Script(kind: kind, pageSize: options.pageSize, steps: 5000)
         try script.run(holder) {
-            // Every other time the journal must bring back the changes since the checkpoint.
+            // Every other time, the journal must restore the changes since the checkpoint.
             isClosing.toggle()
             if isClosing { try holder.store?.close() }
             holder.store = nil
@@ -93,7 +93,7 @@ private struct Script {
         inlineLimit = NodeLayout.inlineLimit(pageSize: isCompressed ? PageWriter.compressedLeafSize : pageSize)
     }
 
-    /// Calls `pause` sometimes, which may open the store anew.
+    /// Runs the script. Sometimes calls `pause`, which may open the store again.
     mutating func run(_ holder: StoreHolder, pause: () throws -> Void) throws {
         var done = 0
         while done < steps {
@@ -158,7 +158,7 @@ private struct Script {
         return kind.key(&random, maximum: maximumKey, counter: &counter)
     }
 
-    /// Mostly a present key.
+    /// Returns a key, mostly a present one.
     private mutating func someKey(_ place: Int) -> [UInt8] {
         if !random.oneIn(4), current[place].count > 0 { return current[place].keys[random.below(current[place].count)] }
         return kind.key(&random, maximum: maximumKey, counter: &counter)
@@ -167,7 +167,7 @@ private struct Script {
     private mutating func bound(_ place: Int) -> [UInt8] { random.oneIn(6) ? [] : someKey(place) }
 
     private mutating func newValue(keySize: Int) -> [UInt8] {
-        // Half of the values in compressed trees are worth it.
+        // Half of the values in compressed trees are compressible.
         if isCompressed, random.oneIn(2) { return [UInt8](repeating: 7, count: random.below(2000)) }
         switch random.below(20) {
         case 0: return []

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages after typical loads: how full nodes are, and that nothing is left behind.
+// The pages after typical loads: how full nodes are, and that nothing is left over.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -11,7 +11,7 @@ import Testing
 struct TreeShapeTests {
     private func number(_ value: Int) -> [UInt8] { withUnsafeBytes(of: UInt64(value).bigEndian) { Array($0) } }
 
-    /// Leaves and the bytes they use of their capacity.
+    /// Returns the number of leaves, and the used part of their capacity.
     private func leaves(_ transaction: Transaction, _ tree: TreeID) throws -> (count: Int, fill: Double) {
         let root = try transaction.opened(tree).pointee.root
         let capacity = NodeLayout.capacity(pageSize: transaction.view.pageSize)
@@ -83,8 +83,8 @@ struct TreeShapeTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    /// How full the emptiest node is, without the root and the last of each level, which ascending puts begin with one
-    /// entry.
+    /// Returns how full the emptiest node is, apart from the root and the last node of each level, which ascending
+    /// puts begin with one entry.
     private func emptiest(_ transaction: Transaction, _ tree: TreeID) throws -> Double {
         let root = try transaction.opened(tree).pointee.root
         let capacity = NodeLayout.capacity(pageSize: transaction.view.pageSize)
@@ -103,9 +103,9 @@ struct TreeShapeTests {
 
     enum Order: CaseIterable {
         case random, ascending, descending
-        /// Leaves one of many, all over the tree.
+        /// Leaves one of many entries, all over the tree.
         case sparing
-        /// Now all keys of one neighbourhood, now of another.
+        /// Deletes all keys of one neighbourhood, then of another.
         case clustered
         case ranges
     }
@@ -174,7 +174,7 @@ struct TreeShapeTests {
         #expect(try read.treeNames() == (isDropped ? [] : ["t"]))
     }
 
-    @Test("Deleting a range or a tree reads branches and the edges, no leaf between", arguments: [false, true])
+    @Test("Deleting a range or a tree reads branches and the leaves at the edges, no others", arguments: [false, true])
     func readsNoLeaves(isDropped: Bool) throws {
         var options = StoreOptions.withLargeRing
         options.pageSize = 4096
@@ -188,7 +188,7 @@ struct TreeShapeTests {
         try transaction.commit()
         try store.close()
 
-        // The cache counts the pages read from a file that isn't mapped.
+        // The cache counts the pages read from a file without a mapping.
         options.access = .read
         store = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()), options: options)
         transaction = try store.beginWrite()
@@ -216,7 +216,7 @@ struct TreeShapeTests {
         let tree = try #require(try start.tree("t", create: true))
         var model = ModelTree()
         for value in 0..<4000 {
-            // Long keys make branches small and the tree high.
+            // Long keys make branches hold few entries, and the tree high.
             let key = number(value) + [UInt8](repeating: 7, count: 300)
             try start.put(tree, key, [])
             model.put(key, [])

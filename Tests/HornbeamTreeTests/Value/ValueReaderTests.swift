@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of values: any part of any value, mapped or read, published or not; and that only the parts read are verified.
+// Parts of values: any part of any value, mapped or read, published or not; only the parts read are verified.
 
 import HornbeamTestSupport
 import Testing
@@ -44,7 +44,7 @@ struct ValueReaderTests {
         let write = try store.beginWrite()
         let tree = try #require(try write.tree("t", create: true))
         for (index, value) in values.enumerated() { try write.put(tree, [UInt8(index)], value) }
-        // The transaction's own values, then published ones, then those of a store opened anew.
+        // The transaction's own values, then published ones, then those of a reopened store.
         try compare(write, tree, values, &random)
         try write.commit()
         try compare(try store.beginRead(), tree, values, &random)
@@ -68,8 +68,8 @@ struct ValueReaderTests {
         try write.commit()
         try store.close()
         var image = try #require(disk.killedImage())
-        // A byte in the middle of the second block, in the page as in the journal's copy.
-        // Longer than what random bytes, such as checksums, have by chance.
+        // A byte in the middle of the second block, in the page as well as in the journal's copy. The pattern is
+        // longer than chance repetitions in random bytes such as checksums.
         let border: [UInt8] = [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2]
         for index in 0..<image.count - 30_000 where image[index] == 1 && image[index + 11] == 2 {
             if image[index..<index + 12].elementsEqual(border) { image[index + 30_000] ^= 1 }
@@ -97,7 +97,7 @@ struct ValueReaderTests {
         try write.put(tree, [1], [UInt8](repeating: 3, count: 100_000))
         var reader = try #require(try write.valueReader(tree, [1]))
         #expect(try part(reader, 5, 2) == [3, 3])
-        // A value that the transaction itself has put: after any change another value may be in its place.
+        // A value of the transaction itself: after any change, another value may be in its place.
         try write.put(tree, [2], [UInt8](repeating: 5, count: 100_000))
         #expect(throws: StorageError.self) { try part(reader, 99_999, 2) }
         reader = try #require(try write.valueReader(tree, [1]))
@@ -126,7 +126,7 @@ struct ValueReaderTests {
     }
 
     // Readers of the transaction's own values looked for the page in the transaction's first state: a value that was
-    // put after a savepoint, had been spilled or was written in parts was reported as damage.
+    // put after a savepoint, spilled, or written in parts was reported as damage.
     @Test("A transaction's own values can be read wherever they are", .seeded, arguments: [PageAccess.mapped, .read])
     func own(access: PageAccess) throws {
         var random = SeededGenerator()
@@ -146,7 +146,7 @@ struct ValueReaderTests {
         _ = try write.savepoint()
         try write.put(tree, [3], values[3])
         try compare(write, tree, values, &random)
-        // More than half of the budget: all of it is spilled.
+        // More than half of the budget, so that all of it is spilled.
         for key in UInt8(100)...110 { try write.put(tree, [key], random.bytes(100_000)) }
         try compare(write, tree, values, &random)
         try write.commit()

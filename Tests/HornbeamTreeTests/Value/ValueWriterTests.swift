@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values put in parts: they come out as they went in, with any other operations in the transaction; cancelled, rolled
-// back, or cut by a crash or a failing call they leave nothing.
+// Values put in parts: they are read back as put, with any other operations in the transaction. If they are
+// cancelled, rolled back, or cut by a crash or a failing call, they leave nothing.
 
 import Glibc
 import HornbeamTestSupport
@@ -54,7 +54,7 @@ struct ValueWriterTests {
         #expect(try again.check { Issue.record("\($0)") })
     }
 
-    @Test("Given up, rolled back or aborted, a value leaves no entry and no space in use", .seeded)
+    @Test("A cancelled, rolled back or aborted value leaves no entry and no space in use", .seeded)
     func givenUp() throws {
         var random = SeededGenerator()
         let store = try TreeStore.inMemory()
@@ -123,9 +123,9 @@ struct ValueWriterTests {
         try [UInt8](repeating: byte, count: Int(writer.size)).withUnsafeBytes { try writer.append($0) }
     }
 
-    // Whether a writer's place was still its own was decided by the place alone. A writer that was begun after a
-    // savepoint and outlived going back there took the place's next owner for itself: cancelling it freed that value's
-    // page, and a third value was written over it.
+    // A writer was identified only by the place of its value. If it was begun after a savepoint and outlived the
+    // rollback, it took the next owner of the place for itself: cancelling it freed that value's page, and a third
+    // value was written over it.
     @Test("A writer that outlives a rollback doesn't touch the value that has its place now")
     func outlivesRollback() throws {
         let store = try TreeStore.inMemory()
@@ -155,8 +155,8 @@ struct ValueWriterTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    // A value's page had the number of the time when its writer was begun. Finished after a savepoint and undone by
-    // going back to it, it stayed in use for ever, and check reported it after every commit.
+    // A value's page had the transaction's number from when its writer was begun. If it was finished after a
+    // savepoint and undone by a rollback, it stayed in use for ever, and check reported it after every commit.
     @Test("A value begun before a savepoint and finished after it is removed when the savepoint is rolled back")
     func acrossSavepoint() throws {
         let store = try TreeStore.inMemory()
@@ -170,7 +170,7 @@ struct ValueWriterTests {
         #expect(try write.value(tree, [1]) == [UInt8](repeating: 1, count: 100_000))
         try write.rollback(to: savepoint)
         #expect(try write.value(tree, [1]) == nil)
-        // This writer was there at the savepoint, and continues.
+        // This writer existed at the savepoint, and continues.
         try fill(second, 2)
         let inner = try write.savepoint()
         try second.finish()
@@ -181,8 +181,8 @@ struct ValueWriterTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    // A page that was finished for an entry that could not be put, and one whose writer was never finished, belonged to
-    // nothing after the commit: their sectors were lost, and check reported them for ever.
+    // A finished page whose entry could not be put, and an unfinished page, belonged to nothing after the commit:
+    // their sectors were lost, and check reported them for ever.
     @Test("A value in a dropped tree, or unfinished at the commit, leaves no space in use")
     func leftOver() throws {
         let store = try TreeStore.inMemory()
@@ -206,7 +206,7 @@ struct ValueWriterTests {
         #expect(throws: StorageError.self) { try fill(unfinished, 2) }
         #expect(throws: StorageError.self) { try orphan.finish() }
 
-        // Also in a transaction that changes nothing else.
+        // The transaction changes nothing else.
         write = try store.beginWrite()
         let alone = try write.valueWriter(kept, [4], size: 300_000)
         try write.commit()
