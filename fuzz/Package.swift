@@ -1,6 +1,6 @@
 // swift-tools-version: 6.2
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer's targets, one a boundary: a package of their own, so that nobody else builds them. `make fuzz` runs them.
+// libFuzzer's targets, one for each boundary. They are a package of their own, so that only `make fuzz` builds them.
 
 import PackageDescription
 

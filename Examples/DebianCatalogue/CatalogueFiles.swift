@@ -41,7 +41,7 @@ struct RelationRecord: Decodable {
     let kind: String
 }
 
-/// The whole data set in memory, as its files give it.
+/// The whole data set in memory, as its files contain it.
 struct CatalogueFiles {
     let sections: [SectionRecord]
     let maintainers: [MaintainerRecord]

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The crash part of the demo: a child process imports the catalogue a second time and is killed by SIGKILL in the
-// middle of a transaction. What it had acknowledged must be there, whole, and of the rest nothing or a whole batch.
+// middle of a transaction. The batches that it had acknowledged must be there, whole, and at most one more batch,
+// whole too.
 
 import Foundation
 import Hornbeam
 
-/// In the child: imports with edition 2, tells each acknowledged batch on standard output, and after `batches` of them
-/// kills its own process `delay` seconds into the next transaction.
+/// Imports with edition 2, in the child: reports each acknowledged batch on standard output, and after `batches` of
+/// them kills its own process, `delay` seconds into the next transaction.
 func importUntilKilled(data: String, store: String, batches: Int, delay: Double) throws -> Never {
     let files = try CatalogueFiles(folder: data)
     let database = try openCatalogue(at: store)
@@ -30,7 +31,7 @@ struct DemoError: Error, CustomStringConvertible {
     }
 }
 
-/// In the parent: runs the child and gives the number of packages it had acknowledged when it died.
+/// Runs the child, in the parent. Returns the number of packages that it had acknowledged when it died.
 func runDoomedImport(data: String, store: String, report: Report) throws -> Int {
     let child = Process()
     child.executableURL = URL(fileURLWithPath: CommandLine.arguments[0])
@@ -47,8 +48,8 @@ func runDoomedImport(data: String, store: String, report: Report) throws -> Int 
     return acknowledged
 }
 
-/// After the crash: every package is there; the acknowledged ones carry the second edition; beyond them there is at
-/// most one more batch, and it is whole.
+/// Checks after the crash that every package is there, that the acknowledged ones have the second edition, and that
+/// at most one more batch has it, as a whole.
 func verifyAfterCrash(_ database: Database, files: CatalogueFiles, acknowledged: Int, report: Report) throws {
     try database.read { context in
         let total = try Package.query().count(in: context)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings the data set into a store: small types in one transaction, packages in batches of one transaction each.
+// Imports the data set into a store: small types in one transaction, packages in batches of one transaction each.
 
 import Hornbeam
 
-/// Packages in one transaction.
+/// Number of packages in one transaction.
 let batchSize = 4_000
 
-/// Saves the whole catalogue; packages are marked with `edition`. `committed` is called after each batch is durable,
-/// with the number of packages that are.
+/// Saves the whole catalogue; packages are marked with `edition`. Calls `committed` after each durable batch, with
+/// the number of durable packages.
 func importCatalogue(
     _ files: CatalogueFiles, into database: Database, edition: Int, committed: (Int) throws -> Void
 ) throws {

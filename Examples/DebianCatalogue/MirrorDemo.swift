@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The demo of the mirror: the catalogue copied into PostgreSQL, changes followed while the server is killed, the same
-// query by SQL and by entity types there, and a store made of the tables again.
+// The demo of the mirror: the catalogue copied into PostgreSQL, changes followed while the server is killed, one
+// query there by SQL and by entity types, and a store restored from the tables.
 //
 //     debian-catalogue mirror STORE_FILE SERVER_FOLDER
 
@@ -20,7 +20,7 @@ struct MirrorDemo {
         let url = try server.start()
         defer { server.remove() }
         let database = try openCatalogue(at: store)
-        // The next demo is another one's server.
+        // The next demo has another server.
         defer { _ = try? database.unregisterConsumer(named: "demo") }
         var options = PostgresMirror.Options()
         options.indexes = [.declared, .fullText]
@@ -173,7 +173,7 @@ struct DemoServer {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
         defer { try? FileManager.default.removeItem(atPath: path) }
         let command = words.map { "'" + $0.replacing("'", with: "'\\''") + "'" }.joined(separator: " ")
-        // Not `Process`: it waits for all that a command leaves running, which the server is.
+        // Not `Process`: it waits for all processes that a command leaves running, and the server is one.
         guard system("\(command) > '\(path)'") == 0 else { throw Failure(description: "\(words[0]) failed") }
         return try String(contentsOfFile: path, encoding: .utf8).trimmingCharacters(in: .newlines)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Debian package catalogue as entities: what a program that embeds Hornbeam declares, and all it declares.
+// The Debian package catalogue as entities: all declarations of a program that embeds Hornbeam.
 
 import Hornbeam
 
@@ -8,7 +8,7 @@ struct Package {
     @Index<Self>(\.installedSize) private var bySize
     @Index<Self>(\.sectionName, \.installedSize) private var bySection
     @Unique<Self>(\.name, \.version, collisions: .throw) private var byName
-    // Plain words, so that the demo can check each rank by a few lines of its own (`NaiveRanking`).
+    // The analyzer `words`, so that the demo can check each rank in a few lines (`NaiveRanking`).
     @FullTextIndex<Self>(\.summary, \.details, analyzer: .words) private var text
 
     let id: Int
@@ -18,12 +18,12 @@ struct Package {
     var priority: String
     /// In KiB.
     var installedSize: Int
-    /// Of the package file, in bytes.
+    /// Size of the package file, in bytes.
     var size: Int
     var homepage: String?
     var summary: String
     var details: String
-    /// Which import wrote this entity last.
+    /// The number of the import that wrote this entity last.
     var edition: Int
 
     @Relationship(.required, inverse: \.packages) var section: Section?
@@ -63,7 +63,7 @@ struct Tag {
     @Relationship(inverse: \.tags) var packages: [Package]?
 }
 
-/// Opens the catalogue's store, creating it if it is not there.
+/// Opens the catalogue's store, and creates it if it doesn't exist.
 func openCatalogue(at path: String) throws -> Database {
     try Database(at: path, models: Package.self, Section.self, Maintainer.self, Tag.self)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BM25 straight from the formula over the data set's files, with no index: what the store's ranking is checked against.
+// BM25 computed from the formula over the data set's files, without an index, to check the store's ranking.
 
 import Foundation
 
@@ -12,7 +12,7 @@ struct NaiveRanking {
         self.files = files
     }
 
-    /// Runs of letters and numbers, lower-cased.
+    /// Returns runs of letters and numbers, in lower case.
     private func tokens(_ text: String) -> [Substring] {
         text.lowercased().unicodeScalars.split { scalar in
             switch scalar.properties.generalCategory {

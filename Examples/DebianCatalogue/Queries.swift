@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The demo's questions: each prints its answer, its time and the plan that found it, and checks the answer against the
-// data set's own files.
+// The demo's queries: each prints its answer, its time and its plan, and checks the answer against the data set's
+// files.
 
 import Foundation
 import Hornbeam
@@ -9,7 +9,7 @@ struct Questions {
     let files: CatalogueFiles
     let report: Report
 
-    /// Longest time an indexed query may take, in seconds.
+    /// The longest allowed time of an indexed query, in seconds.
     static let budget = 0.010
 
     func ask(_ database: Database) throws {

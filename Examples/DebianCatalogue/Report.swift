@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the demo prints: headings, timings, and a progress bar on a terminal.
+// The demo's output: headings, timings, and a progress bar on a terminal.
 
 import Foundation
 
-/// Collects what went wrong, so that the demo can end with a verdict.
+/// Collects failures, so that the demo can end with a verdict.
 final class Report {
     private(set) var failures: [String] = []
     private(set) var verified: [String] = []
@@ -18,7 +18,7 @@ final class Report {
         fflush(nil)
     }
 
-    /// Notes a checked fact; a false one fails the demo.
+    /// Records a checked fact. If it doesn't hold, the demo fails.
     func verify(_ fact: String, _ holds: Bool) {
         if holds {
             verified.append(fact)
@@ -29,7 +29,7 @@ final class Report {
     }
 }
 
-/// Seconds that `body` took, and its result.
+/// Returns the seconds that `body` took, and its result.
 func timed<Result>(_ body: () throws -> Result) rethrows -> (seconds: Double, result: Result) {
     let clock = ContinuousClock()
     var result: Result?

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The demo: imports the Debian package catalogue, asks it questions, breaks it on purpose, and says what it verified.
+// The demo: imports the Debian package catalogue, queries it, crashes on purpose, and reports its checks.
 //
 //     debian-catalogue demo DATA_FOLDER STORE_FILE
 //     debian-catalogue mirror STORE_FILE SERVER_FOLDER

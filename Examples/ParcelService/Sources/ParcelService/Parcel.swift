@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of the service: what it stores, and how clients see it.
+// The model of the service: the stored parcels, and their form for clients.
 
 import Hornbeam
 
-/// A parcel on its way. Its JSON is what clients send and get.
+/// A parcel on its way. Clients send and receive its JSON.
 @EntityModel
 public struct Parcel: Codable, Sendable {
     @Index<Self>(\.state, \.id) private var byState

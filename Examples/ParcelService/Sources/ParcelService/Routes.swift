@@ -41,7 +41,7 @@ public struct Response: Sendable {
     }
 }
 
-/// The answers of the service. Any thread may ask; reads go on beside a write.
+/// The answers of the service. Any thread may call; reads run beside a write.
 public struct Routes: Sendable {
     private let database: Database
     private let health: Health
@@ -51,7 +51,7 @@ public struct Routes: Sendable {
         self.health = health
     }
 
-    /// Answers a request. An error that the client can't help is a 500 without details: the log has them.
+    /// Answers a request. An error that isn't the client's is a 500 without details, which are in the log.
     public func answer(_ request: Request) -> Response {
         do {
             return try answered(request)

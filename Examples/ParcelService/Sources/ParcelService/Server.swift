@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP server: libmicrohttpd reads requests in its threads, and the routes answer them there.
+// The HTTP server: libmicrohttpd reads requests in its threads, where the routes answer them.
 
 import CMicroHTTP
 import Glibc
@@ -9,11 +9,11 @@ public struct ServerError: Error, CustomStringConvertible {
     public let description: String
 }
 
-/// A running server. Any thread. It lives until it is stopped.
+/// A running server, for any thread. It runs until it is stopped.
 public final class Server: @unchecked Sendable {
-    // Sendable: `daemon` is changed by `init` and `stop` alone, and libmicrohttpd guards itself.
+    // Sendable: only `init` and `stop` change `daemon`, and libmicrohttpd has its own locks.
 
-    /// Bytes of a request's body. A parcel has far fewer.
+    /// The greatest size of a request's body. A parcel is much smaller.
     private static let maximumBody = 64 << 10
 
     /// A request that is being received.
@@ -26,10 +26,10 @@ public final class Server: @unchecked Sendable {
     private var daemon: OpaquePointer?
     /// The port at which it listens.
     public private(set) var port: UInt16 = 0
-    /// Requests that have begun and aren't answered yet.
+    /// Number of requests that have begun and aren't answered yet.
     private let running = Atomic(0)
 
-    /// Begins to listen.
+    /// Starts listening.
     /// - Parameters:
     ///   - host: a numeric IPv4 address: 127.0.0.1 for this machine alone, 0.0.0.0 for all networks.
     ///   - port: 0 takes a free one.
@@ -56,7 +56,7 @@ public final class Server: @unchecked Sendable {
         context.map { Unmanaged<Server>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Stops listening, waits until the requests that have begun are answered, at most so long, and closes.
+    /// Stops listening, waits until the requests in progress are answered, but at most for `patience`, and closes.
     public func stop(patience: Duration = .seconds(5)) {
         guard let daemon else { return }
         let listening = MHD_quiesce_daemon(daemon)
@@ -70,7 +70,7 @@ public final class Server: @unchecked Sendable {
 
     // MARK: Requests, in threads of libmicrohttpd
 
-    /// Called when the head of a request is there, with each part of its body, and at its end.
+    /// Called when the head of a request has arrived, with each part of its body, and at its end.
     private func receive(
         _ connection: OpaquePointer?, _ url: UnsafePointer<CChar>?, _ method: UnsafePointer<CChar>?,
         _ data: UnsafePointer<CChar>?, _ size: UnsafeMutablePointer<Int>?,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of the service: settings, database, server, and the end in the opposite order.
+// The life of the service: settings, database, server, and closing them in the opposite order.
 
 import Dispatch
 import Glibc
@@ -23,10 +23,10 @@ public struct Settings: Sendable {
 }
 
 public enum Service {
-    /// Runs until SIGTERM or SIGINT. Then it takes no more requests, answers those that have begun, and closes the
+    /// Runs until SIGTERM or SIGINT. Then it accepts no more requests, answers those in progress, and closes the
     /// database, so that the next start has nothing to recover.
     public static func run(_ settings: Settings, _ health: Health) throws {
-        // Before any thread begins: all of them leave the signals to the sources.
+        // Before any thread is started, so that all threads leave the signals to the sources.
         let (ended, sources) = signals([SIGTERM, SIGINT])
         defer { for source in sources { source.cancel() } }
         var options = Database.Options()

@@ -7,7 +7,7 @@ import ParcelService
 
 let health = Health { line in
     let bytes = Array("\(line)\n".utf8)
-    // One call, so that lines of several threads don't mix. A log that can't be written is no reason to end.
+    // One call, so that lines of several threads don't mix. The service continues if its log can't be written.
     _ = write(STDERR_FILENO, bytes, bytes.count)
 }
 do {

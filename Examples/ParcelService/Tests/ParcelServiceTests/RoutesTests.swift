@@ -21,7 +21,7 @@ struct RoutesTests {
 
     private func text(_ response: Response) -> String { String(decoding: response.body, as: UTF8.self) }
 
-    @Test("A parcel that was put can be had, listed by its state, and deleted")
+    @Test("A stored parcel can be read, listed by its state, and deleted")
     func life() {
         #expect(put(7, "waiting").status == 200 && put(8, "sent").status == 200)
         let one = routes.answer(Request("GET", "/parcels/7"))

@@ -30,7 +30,7 @@ struct ServiceTests {
         private let log = Pipe()
 
         init(file: String) throws {
-            // Beside the test bundle.
+            // The program is beside the test bundle.
             let products = try #require(
                 CommandLine.arguments.first.map { URL(fileURLWithPath: $0).deletingLastPathComponent() })
             process.executableURL = products.appending(path: "parcel-service")
@@ -48,7 +48,7 @@ struct ServiceTests {
             port = try #require(found)
         }
 
-        /// Ends it, and returns the rest of its log.
+        /// Ends the service, and returns the rest of its log.
         func end() -> String {
             process.terminate()
             let rest = log.fileHandleForReading.readDataToEndOfFile()
@@ -57,7 +57,7 @@ struct ServiceTests {
         }
     }
 
-    @Test("What was put is there after SIGTERM, and nothing has to be recovered", .timeLimit(.minutes(2)))
+    @Test("Stored parcels are there after SIGTERM, and nothing has to be recovered", .timeLimit(.minutes(2)))
     func life() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let service = try Running(file: file)
@@ -109,7 +109,7 @@ struct ServiceTests {
         #expect(throws: (any Error).self) { try exchange(port, "GET /health") }
     }
 
-    @Test("Settings that can't be are refused", arguments: ["-1", "65536", "http"])
+    @Test("Impossible settings are refused", arguments: ["-1", "65536", "http"])
     func settings(_ port: String) {
         #expect(throws: ServerError.self) { try Settings(["PARCELS_PORT": port]) }
         #expect(throws: ServerError.self) { try Server(host: "nowhere", port: 0) { _ in fatalError() } }
