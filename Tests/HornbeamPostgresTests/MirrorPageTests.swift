@@ -68,7 +68,7 @@ struct MirrorPageTests {
         try database.close()
     }
 
-    @Test("The mirror's parts are for some types, with indexes, by name")
+    @Test("A mirror can have some types, with indexes, under a name")
     func options() async throws {
         let url = try PostgresServer.shared().makeDatabase()
         let database = try Database.inMemory(models: Article.self, Author.self)

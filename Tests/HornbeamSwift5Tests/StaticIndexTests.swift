@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index properties as statics, the spelling of the model's README. Only Swift 5 mode compiles it, so this target alone
-// is built in that mode.
+// Index properties as statics, as the model's README writes them. Only Swift 5 mode compiles this, so only this
+// target is built in that mode.
 
 import Hornbeam
 import Testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a file as a base shared by many images and the sectors in which this one differs, so that thousands of
-// possible files cost only their differences. A value: changing a copy changes nothing else.
+// The bytes of a file, stored as a base that many images share and the sectors in which this image differs, so that
+// thousands of possible files cost only their differences. It is a value: changing a copy changes nothing else.
 
 import CHornbeamShims
 import Glibc
@@ -16,7 +16,7 @@ package struct DiskImage: Sendable {
         private let mapping: UnsafeSendableAddress
 
         init?(_ bytes: UnsafeRawBufferPointer) {
-            // A file without a name, in memory if the system has a place for that.
+            // An unnamed file, in memory if the system has a folder for that.
             let inMemory = hbs_open_unnamed("/dev/shm", 0o600)
             let descriptor = inMemory >= 0 ? inMemory : hbs_open_unnamed("/tmp", 0o600)
             guard descriptor >= 0 else { return nil }
@@ -55,10 +55,10 @@ package struct DiskImage: Sendable {
     package static let zeros = Sector(repeating: 0, count: sectorSize)
 
     let base: Base
-    /// Valid sectors of the base: the rest was cut off once and reads as zeros since.
+    /// Number of valid sectors of the base: the rest was cut off and reads as zeros since then.
     private(set) var baseSectors: UInt64
     private(set) var changed: [UInt64: Sector] = [:]
-    /// Sectors of the file.
+    /// Number of sectors of the file.
     package private(set) var sectors: UInt64
 
     package init(_ bytes: [UInt8]) {
@@ -100,7 +100,7 @@ package struct DiskImage: Sendable {
         }
     }
 
-    /// A copy whose content is all in the base, which is cheaper to copy.
+    /// Returns a copy with all content in the base, which is cheaper to copy.
     package func flattened() -> DiskImage { DiskImage(bytes) }
 
     /// Copies the content to memory of at least its size.
@@ -111,7 +111,7 @@ package struct DiskImage: Sendable {
         for (sector, bytes) in changed { Self.store(bytes, at: target + Int(sector) * Self.sectorSize) }
     }
 
-    /// Maps the content at `target`, privately, writable; the caller owns that range of addresses.
+    /// Maps the content at `target`, privately and writable. The caller owns that range of addresses.
     func map(at target: UnsafeMutableRawPointer) {
         let fromBase = Int(min(baseSectors, sectors)) * Self.sectorSize
         let rest = Int(sectors) * Self.sectorSize - fromBase
@@ -130,7 +130,7 @@ package struct DiskImage: Sendable {
         }
     }
 
-    /// Copies a sector by one memcpy, in every build.
+    /// Copies a sector by one memcpy, in optimized and in debug builds.
     static func copy(_ source: UnsafeRawPointer) -> Sector {
         Sector(unsafeUninitializedCapacity: sectorSize) { buffer, initialized in
             if let target = buffer.baseAddress { memcpy(target, source, sectorSize) }

@@ -4,7 +4,7 @@
 import Glibc
 package import Testing
 
-/// Waits until the condition holds, at most ten seconds; then records that it never did.
+/// Waits until the condition holds, at most ten seconds. If it doesn't, records an issue.
 package func eventually(_ what: Comment, _ condition: () -> Bool) {
     for _ in 0..<10_000 {
         if condition() { return }

@@ -6,9 +6,9 @@ package import Testing
 extension SimulatedDisk {
     /// Runs `live` on copies of a file, with a crash at call 1, 2, 3 …, until a run ends before its crash.
     /// - Parameters:
-    ///   - live: returns the acknowledged changes, so that they must be found again.
+    /// - live: returns the acknowledged changes, which must then be found again.
     ///   - look: gets each possible file after a power loss or a kill, and the result of `live`.
-    /// - Returns: the number of calls in a whole run.
+    /// - Returns: the number of calls in a complete run.
     @discardableResult
     package static func crashAtEveryCall<Outcome>(
         of image: [UInt8]?, _ live: (SimulatedDisk) throws -> Outcome,
@@ -42,8 +42,8 @@ extension SimulatedDisk {
         }
     }
 
-    /// Files that power losses at this call may leave: more at the first calls, which often decide between an empty and
-    /// a whole file.
+    /// Returns files that power losses at this call may leave: more of them at the first calls, which often decide
+    /// between an empty and a whole file.
     private func losses(atCall call: Int) -> [[UInt8]?] {
         (0..<(call <= 4 ? 16 : 1)).map { turn in
             powerLossImage(seed: UInt64(call + turn * 1000) &+ SeededGenerator.seed)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The random numbers of all tests: the same for the same seed, everywhere. Without HORNBEAM_SEED the seeds are fixed;
-// a number there is the one seed, `random` draws new ones. Never prints: a failure names its seed, in the test's
+// The random numbers of all tests, which depend only on the seed. Without HORNBEAM_SEED the seeds are fixed; a number
+// there is the only seed, and `random` draws new ones. Nothing is printed: a failure names its seed, in the test's
 // argument or through the trait `seeded`.
 
 import Glibc
@@ -10,7 +10,8 @@ package import Testing
 package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
-    /// Numbers of `seed`, by default those of this run; a test that uses the default has the trait `seeded`.
+    /// Generates the numbers of `seed`, by default of this run's seed; a test that uses the default has the trait
+    /// `seeded`.
     package init(seed: UInt64 = SeededGenerator.seed) { state = seed }
 
     package mutating func next() -> UInt64 {
@@ -23,7 +24,7 @@ package struct SeededGenerator: RandomNumberGenerator {
 
     package mutating func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
 
-    /// True one time in `count`.
+    /// Returns true with a probability of one in `count`.
     package mutating func oneIn(_ count: Int) -> Bool { below(count) == 0 }
 
     package mutating func bytes(_ count: Int) -> [UInt8] {
@@ -55,7 +56,8 @@ extension SeededGenerator {
         return .given(seed)
     }()
 
-    /// The number of commits in a random run of change-sets: HORNBEAM_COMMITS, or so few that a test takes seconds.
+    /// Returns the number of commits in a random run of change-sets: HORNBEAM_COMMITS, or so few that a test takes
+    /// seconds.
     package static func commits(_ usual: Int) -> Int {
         guard let text = getenv("HORNBEAM_COMMITS").map({ String(cString: $0) }), !text.isEmpty else { return usual }
         guard let number = Int(text), number > 0 else {
@@ -73,7 +75,8 @@ extension SeededGenerator {
         }
     }()
 
-    /// The seeds of a test that takes them as its argument: 1, 2 … `count`, as many new ones, or the one given.
+    /// Returns the seeds of a test that takes them as its argument: 1, 2 … `count`, as many new ones, or the given
+    /// one.
     package static func seeds(_ count: Int) -> [UInt64] {
         switch choice {
         case .fixed: (0..<count).map { UInt64($0) + 1 }
@@ -84,7 +87,7 @@ extension SeededGenerator {
 }
 
 extension Trait where Self == IssueHandlingTrait {
-    /// For a test that draws from the seed of this run: every failure in it, a thrown error too, says how to replay it.
+    /// For a test that uses this run's seed: every failure in it, also a thrown error, says how to replay it.
     package static var seeded: Self {
         .compactMapIssues { issue in
             var issue = issue

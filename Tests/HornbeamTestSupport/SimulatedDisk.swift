@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file whose failures are chosen by the test. It keeps the live image (as the process sees it) and, for each sector,
-// the possible contents after a power failure. Every call that changes or syncs something is counted; call n can be
-// made to fail or to crash, or a test looks at each call while it is under way. Any thread may call.
+// A file whose failures the test chooses. It keeps the live image (as the process sees it) and, for each sector, the
+// possible contents after a power failure. Every call that changes or syncs something is counted; call n can fail or
+// crash, or a test can examine the disk in the middle of each call. Any thread may call.
 //
 // Faults it injects, and why the store must survive them
 //   crash at call n     the call may have happened in part; no call after it happens
@@ -25,7 +25,7 @@ import Synchronization
 
 /// A file on a disk that fails as planned.
 package final class SimulatedDisk: StoreFile, @unchecked Sendable {
-    // Sendable: `state` is behind a lock; `mapping` is constant, and its memory follows the engine's own rules.
+    // Sendable: `state` is guarded by a lock; `mapping` is constant, and its memory follows the engine's own rules.
 
     package enum Fault: Equatable, Sendable {
         case crash
@@ -37,15 +37,15 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
         case write, writeThrough, sync, grow, shrink, link, directorySync
     }
 
-    /// When a fault happens: at the first call, from `call` on, of one of the kinds.
+    /// When a fault happens: at call `call`, or the first one after it of the given kinds.
     package struct Plan: Sendable {
         package var call: Int
         package var fault: Fault
-        /// Every later call fails too.
+        /// Whether every later call fails too.
         package var isLasting: Bool
-        /// Only calls of these kinds fail; nil: any.
+        /// The kinds of calls that fail; nil for all.
         package var operations: Set<Operation>?
-        /// The share of a failing write that the process sees afterwards: 0, nothing; 1, all of it.
+        /// The part of a failing write that the process sees afterwards, from 0 (nothing) to 1 (all of it).
         package var part: Double
 
         package init(
@@ -66,18 +66,18 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
     package var maximumBytes: Int { memory.capacity }
     let state: Mutex<State>
 
-    /// Called in the middle of each counted call: it may have reached the medium, in part or whole; it is not certain.
-    /// The images of a power failure then are those of a crash at this call.
+    /// Called in the middle of each counted call, which may have reached the medium in part or whole and isn't
+    /// certain yet. The images of a power failure are then those of a crash at this call.
     package var whenCalled: (@Sendable (SimulatedDisk) -> Void)? {
         get { state.withLock { $0.whenCalled } }
         set { state.withLock { $0.whenCalled = newValue } }
     }
 
-    /// Calls that changed or synced something.
+    /// Number of calls that changed or synced something.
     package var calls: Int { state.withLock { $0.operations.count } }
-    /// All of them, in order.
+    /// All counted calls, in order.
     package var operations: [Operation] { state.withLock { $0.operations } }
-    /// Calls that failed by the present plan.
+    /// The calls that failed by the present plan.
     package var struck: [Operation] { state.withLock { $0.struck } }
     package var hasCrashed: Bool { state.withLock { $0.hasCrashed } }
     package var plan: Plan? {
@@ -94,7 +94,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
         set { state.withLock { $0.unreadable = newValue } }
     }
 
-    /// A disk with a file of this content, or without a file yet.
+    /// Creates a disk with a file of this content, or without a file.
     package init(_ image: DiskImage?) throws(StorageError) {
         let reserved = 1 << 28
         memory = try Mapping(descriptor: -1, wanted: reserved, minimum: reserved, path: "simulated disk")
@@ -104,7 +104,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
         state = Mutex(State(image))
     }
 
-    /// A disk with a file with these bytes, or without a file yet.
+    /// Creates a disk with a file of these bytes, or without a file.
     package convenience init(image: [UInt8]? = nil) throws(StorageError) { try self.init(image.map { DiskImage($0) }) }
 
     // MARK: The seam
@@ -163,8 +163,8 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
 
     // MARK: Calls
 
-    /// Counts a call, lets the plan strike, and does `part` of the call: all of it, or half when it fails. Its effect
-    /// is uncertain until it is settled. Returns the call's number.
+    /// Counts a call, makes it fail if the plan says so, and does `part` of it: all of it, or half if it fails. Its
+    /// effect is uncertain until it is settled. Returns the call's number.
     @discardableResult
     private func perform(_ operation: Operation, _ act: (inout State, Double) -> Void) throws(StorageError) -> Int {
         let (moment, fault, look) = state.withLock { state -> (Int, Fault?, (@Sendable (SimulatedDisk) -> Void)?) in
@@ -174,7 +174,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
             switch fault {
             case nil: act(&state, 1)
             case .crash?:
-                // The call under way may reach the medium whole or in part: all of it is uncertain.
+                // The call in progress may reach the medium whole or in part: all of it is uncertain.
                 act(&state, 1)
                 state.hasCrashed = true
             case .error?:
@@ -213,14 +213,14 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
         }
     }
 
-    /// The file has `size` bytes at once for the process; the medium may keep the old size until a sync.
+    /// Changes the file's size at once for the process; the medium may keep the old size until a sync.
     private func resize(_ size: UInt64, _ state: inout State) {
         let former = Int(state.liveBytes)
         let target = Int(size)
         if target > former {
             mprotect(memory.base + former, target - former, PROT_READ | PROT_WRITE)
         } else if target < former {
-            // Fresh memory: zeros, should the file grow again.
+            // Fresh memory, so that there are zeros if the file grows again.
             let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE
             let mapped = mmap(memory.base + target, former - target, PROT_NONE, flags, -1, 0)
             precondition(mapped != MAP_FAILED, "no memory")

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The certain content of a simulated disk's medium, the writes on their way, and the files that a power failure could
-// make of both.
+// leave.
 
 import Synchronization
 
 extension SimulatedDisk {
     enum Name { case none, linked, durable }
 
-    /// Guarded by the disk's lock.
+    /// The disk's state, guarded by its lock.
     struct State: ~Copyable {
         var operations: [Operation] = []
         var hasCrashed = false
         var plan: Plan? {
             didSet { struck = [] }
         }
-        /// Calls that failed by the plan.
+        /// The calls that failed by the plan.
         var struck: [Operation] = []
         var sizeLimit = UInt64.max
         var unreadable: Range<UInt64>?
@@ -28,10 +28,10 @@ extension SimulatedDisk {
         var unsynced: [UInt64: [Version]] = [:]
         /// Contents of sectors whose sync failed: the medium may have any of them, and no sync tries again.
         var abandoned: [UInt64: [DiskImage.Sector]] = [:]
-        /// The file's sizes since its size was last certain.
+        /// The file's sizes since its size was last certain, with the number of the call.
         var sizes: [(moment: Int, sectors: UInt64)] = []
 
-        /// A call's write to a sector; its moment is its number among the calls.
+        /// A write of a sector by a call; `moment` is the call's number.
         struct Version {
             var moment: Int
             var content: DiskImage.Sector
@@ -48,7 +48,7 @@ extension SimulatedDisk {
 extension SimulatedDisk.State {
     var liveBytes: UInt64 { liveSectors * UInt64(DiskImage.sectorSize) }
 
-    /// The fault of the call that was just counted.
+    /// Returns the fault of the call that was just counted.
     mutating func dueFault(_ operation: SimulatedDisk.Operation) -> SimulatedDisk.Fault? {
         guard let plan, operations.count >= plan.call, plan.operations?.contains(operation) ?? true,
             plan.isLasting || struck.isEmpty
@@ -73,9 +73,9 @@ extension SimulatedDisk.State {
         }
     }
 
-    /// Writes to the sector up to `moment` are certain; later ones by other threads are not.
+    /// Makes writes to the sector up to `moment` certain, but not later ones by other threads.
     mutating func settle(_ sector: UInt64, until moment: Int) {
-        // Without versions it was cut off by another thread meanwhile.
+        // If there are no versions, another thread has cut the sector off meanwhile.
         guard var versions = unsynced[sector], let count = versions.lastIndex(where: { $0.moment <= moment }) else {
             return
         }
@@ -92,13 +92,13 @@ extension SimulatedDisk.State {
         for sector in unsynced.keys { settle(sector, until: moment) }
     }
 
-    /// A sync failed: as on Linux, its pending writes count as written.
+    /// Handles a failed sync: as on Linux, its pending writes count as written.
     mutating func abandon() {
         for (sector, versions) in unsynced { abandoned[sector, default: []] += versions.map(\.content) }
         unsynced.removeAll()
     }
 
-    /// The live content.
+    /// Returns the live content.
     func live() -> DiskImage {
         var image = durable
         for size in sizes { image.resize(size.sectors) }
@@ -112,7 +112,7 @@ extension SimulatedDisk.State {
 
 /// The effects of a power failure beyond losing uncertain writes.
 package struct PowerLoss: Sendable {
-    /// Another failure for each number.
+    /// The number that determines the failure.
     package var seed: UInt64
     /// Sectors that were being written may hold anything.
     package var hasGarbage: Bool
@@ -127,14 +127,14 @@ package struct PowerLoss: Sendable {
 }
 
 extension SimulatedDisk {
-    /// A possible file after a power failure now; nil: no file.
+    /// Returns a possible file after a power failure now, or nil for no file.
     package func image(after loss: PowerLoss) -> DiskImage? {
         state.withLock { state in
             var random = SeededGenerator(seed: loss.seed)
             if state.name == .none || (state.name == .linked && random.oneIn(2)) { return nil }
             var image = state.durable
             for size in state.sizes.prefix(random.below(state.sizes.count + 1)) { image.resize(size.sectors) }
-            // Some failures lose nearly all, some nearly nothing.
+            // Some failures lose nearly all writes, some nearly none.
             let keep = [10, 50, 90][random.below(3)]
             var uncertain = state.abandoned
             uncertain.merge(state.unsynced.mapValues { $0.map(\.content) }) { $0 + $1 }
@@ -150,7 +150,7 @@ extension SimulatedDisk {
         }
     }
 
-    /// A possible content of an uncertain sector.
+    /// Returns a possible content of an uncertain sector.
     private static func outcome(
         _ old: DiskImage.Sector, _ versions: [DiskImage.Sector], _ keep: Int, _ hasGarbage: Bool,
         _ random: inout SeededGenerator
@@ -166,14 +166,14 @@ extension SimulatedDisk {
         return content
     }
 
-    /// The file after the process was killed, with all its writes; nil: no file.
+    /// Returns the file after the process was killed, with all its writes, or nil for no file.
     package func imageAfterKill() -> DiskImage? {
         state.withLock { $0.name == .none ? nil : $0.live() }
     }
 
-    /// `image(after:)` as bytes, with effects chosen by a seed.
+    /// Returns `image(after:)` as bytes, with effects chosen by a seed.
     package func powerLossImage(seed: UInt64) -> [UInt8]? { image(after: PowerLoss(seed: seed))?.bytes }
 
-    /// `imageAfterKill` as bytes.
+    /// Returns `imageAfterKill` as bytes.
     package func killedImage() -> [UInt8]? { imageAfterKill()?.bytes }
 }

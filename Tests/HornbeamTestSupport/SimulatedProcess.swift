@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes that have the file on a simulated disk open: one that writes and any number that read. All see the same
-// content, as through one kernel; each has locks of its own, which are real ones, on a file without content. One
-// process can be killed at any call: from then on none of its calls reaches the file, and its locks are gone.
+// content, as through one kernel. Each has its own locks, which are real ones on a file without content. One process
+// can be killed at any call: from then on none of its calls reaches the file, and its locks are released.
 
 import CHornbeamShims
 import Glibc
 package import HornbeamPages
 import Synchronization
 
-/// The file as one process has it open.
+/// The file as one process sees it.
 package final class SimulatedProcess: SharedFile {
     package let path = "simulated disk"
     package let isDurable = true
@@ -19,14 +19,14 @@ package final class SimulatedProcess: SharedFile {
     private let shared: Shared
     private let life = Life()
 
-    /// Whether a process is dead: then its code takes no locks any more.
+    /// Whether a process is dead, so that its code takes no more locks.
     fileprivate final class Life: Sendable {
         let isOver = Atomic<Bool>(false)
     }
 
     /// The common state of all processes.
     package final class Shared: Sendable {
-        /// Only its locks count.
+        /// The file on which the locks are.
         fileprivate let descriptor: Int32
         private let hooks = Mutex(Hooks())
 
@@ -70,7 +70,7 @@ package final class SimulatedProcess: SharedFile {
         }
     }
 
-    /// A process that opens the disk's file. `.busy` if it is to write and another one does.
+    /// Creates a process that opens the disk's file. Throws `.busy` if it is to write and another one does.
     package init(on disk: SimulatedDisk, _ shared: Shared, options: StoreOptions) throws(StorageError) {
         self.disk = disk
         self.shared = shared
@@ -83,7 +83,7 @@ package final class SimulatedProcess: SharedFile {
         try SimulatedProcess(on: disk, shared, options: options)
     }
 
-    /// Ends the process. Other processes may still see its call under way.
+    /// Ends the process. Other processes may still see its call in progress.
     package func kill() {
         life.isOver.store(true, ordering: .relaxed)
         locks.releaseAll()
@@ -101,7 +101,7 @@ package final class SimulatedProcess: SharedFile {
         try disk.read(into: buffer, at: offset)
     }
 
-    /// A process that reads must not change the file; a dead one can't.
+    /// Throws for a process that reads, which must not change the file, and for a dead one, which can't.
     private func begin(_ operation: String) throws(StorageError) {
         precondition(canWrite, "a reader changes the file")
         if !life.isOver.load(ordering: .relaxed) { shared.beforeCall?() }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder for the files of one test, removed with its content when the test releases it. Code that passes its path on
-// must hold it until the path's last use: `defer { folder.keep() }`.
+// A folder for the files of one test. It is removed with its content when the test releases it, so code that passes
+// on its path must hold it until the path's last use: `defer { folder.keep() }`.
 
 import Foundation
 
@@ -14,13 +14,13 @@ package final class TemporaryFolder: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    /// Holds the folder up to here.
+    /// Keeps the folder alive up to this call.
     package func keep() {}
 
-    /// The path of a file in it.
+    /// Returns the path of a file in it.
     package func path(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// The names of the files in it, sorted.
+    /// Returns the names of the files in it, sorted.
     package func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: path).sorted() }
 
     /// Writes a file and returns its path.

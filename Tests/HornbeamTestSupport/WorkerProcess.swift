@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another process, started and spoken to: see Tests/StoreWorker and Tests/MirrorWorker.
+// Another process, which tests start and send commands: see Tests/StoreWorker and Tests/MirrorWorker.
 
 import Foundation
 import Glibc
 
-/// A running worker; killed when the test releases it.
+/// A running worker, which is killed when the test releases it.
 package final class WorkerProcess {
     private let process = Process()
     private let input = Pipe()
@@ -14,9 +14,9 @@ package final class WorkerProcess {
         package let description: String
     }
 
-    /// `program`: the program's name. `limits`: words of the shell that come first. `hidesProc`: it sees no /proc.
+    /// Starts a worker. `limits` are words of the shell that come first. With `hidesProc` the worker sees no /proc.
     package init(_ program: String = "store-worker", under limits: String? = nil, hidesProc: Bool = false) throws {
-        // The binary is beside the test bundle.
+        // The program is beside the test bundle.
         let worker = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
             .deletingLastPathComponent().appendingPathComponent(program)
         process.executableURL = limits == nil ? worker : URL(fileURLWithPath: "/bin/sh")
@@ -38,7 +38,7 @@ package final class WorkerProcess {
     private static let unshare = "/usr/bin/unshare"
     private static let hiding = "mount -t tmpfs none /proc"
 
-    /// Whether this process may hide /proc: it takes the right to mount.
+    /// Whether this process may hide /proc, which takes the right to mount.
     package static let canHideProc: Bool = {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: unshare)
@@ -54,7 +54,7 @@ package final class WorkerProcess {
         try? input.fileHandleForWriting.write(contentsOf: Data("\(command)\n".utf8))
     }
 
-    /// The rest of the next answer; throws if the worker refused, or has died.
+    /// Returns the rest of the next answer. Throws if the worker refused, or has died.
     package func answer() throws -> String {
         var line: [UInt8] = []
         var byte: UInt8 = 0
@@ -72,7 +72,7 @@ package final class WorkerProcess {
         return try answer()
     }
 
-    /// Ends it by SIGKILL: nothing of it runs any more when this returns.
+    /// Ends the worker by SIGKILL. Nothing of it runs any more when this returns.
     package func kill() {
         guard process.isRunning else { return }
         Glibc.kill(process.processIdentifier, SIGKILL)
@@ -80,7 +80,7 @@ package final class WorkerProcess {
         for _ in 0..<10_000 where isAlive { usleep(1000) }
     }
 
-    /// False for a zombie too, which has no files open any more.
+    /// False for a zombie too, which has no open files.
     private var isAlive: Bool {
         let state = try? String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8)
         return state.map { !$0.contains(") Z ") && !$0.contains(") X ") } ?? false

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A proxy between a client and a PostgreSQL server that closes the connection at a certain message: before it reaches
-// the server, or before its answer reaches the client. It knows how messages are delimited and which end an answer:
-// https://www.postgresql.org/docs/current/protocol-message-formats.html
+// the server, or before its answer reaches the client. It knows how messages are delimited and which messages end an
+// answer: https://www.postgresql.org/docs/current/protocol-message-formats.html
 
 import Glibc
 import Synchronization
 
-/// A proxy that listens until the test lets go of it.
+/// A proxy that listens until the test releases it.
 package final class CuttingProxy: Sendable {
     /// The URL of the database `postgres` through the proxy.
     package let url: String
@@ -41,7 +41,7 @@ package final class CuttingProxy: Sendable {
 
     package func url(database: String) -> String { postgresURL(folder: folder, database: database) }
 
-    /// Returns the URL through the proxy of a database that `direct`, a URL of the server, names.
+    /// Returns the URL, through the proxy, of a database that `direct`, a URL of the server, names.
     package func url(insteadOf direct: String) -> String {
         let database = direct.dropFirst("postgresql://hornbeam@/".count).prefix { $0 != "?" }
         return url(database: String(database))
@@ -50,7 +50,7 @@ package final class CuttingProxy: Sendable {
     // MARK: Cuts
 
     /// Closes the connection whose client sends the `count`-th message from now on that contains `text`. The server
-    /// gets the message and answers it, but the client never hears the answer. With the extended protocol, the
+    /// gets the message and answers it, but the client never gets the answer. With the extended protocol, the
     /// statement's text is in Parse, its values are in Bind, and the answer comes after the next Sync.
     package func cut(behind text: String, after count: Int = 1) { relay.arm(Cut(text, isBehind: true, count)) }
 
@@ -71,7 +71,7 @@ package final class CuttingProxy: Sendable {
 private struct Cut: Sendable {
     let text: [UInt8]
     let isBehind: Bool
-    /// Messages still to come, with the one to cut at.
+    /// Number of messages until the one to cut at.
     var count: Int
 
     init(_ text: String, isBehind: Bool, _ count: Int) {
@@ -83,7 +83,7 @@ private struct Cut: Sendable {
 
 // MARK: - All connections
 
-/// The state that the threads share. They don't hold the proxy, so that a test can let go of it.
+/// The state that the threads share. They don't hold the proxy, so that a test can release it.
 private final class Relay: Sendable {
     struct State {
         var cut: Cut?
@@ -175,7 +175,7 @@ private final class Relay: Sendable {
         shutdown(listener, Int32(SHUT_RDWR))
     }
 
-    /// Whether the connection was not cut.
+    /// Returns whether the connection was not cut.
     func mayPass(_ connection: Int) -> Bool { state.withLock { $0.connections[connection] != nil } }
 }
 
@@ -188,7 +188,7 @@ private struct Link {
     var client: Lane
     var server: Lane
 
-    /// Number of answers that the client has asked for.
+    /// Number of answers that the client has requested.
     private var requests = 0
     /// Number of answers that have ended.
     private var answers = 0
@@ -196,7 +196,7 @@ private struct Link {
     private var dropped: Int?
     private var hasStarted = false
     private var endedBySync = false
-    /// Answers of one byte, without a header, that are to come: to requests of encryption.
+    /// Number of expected answers of one byte without a header, which follow requests of encryption.
     private var bareAnswers = 0
 
     init(relay: Relay, connection: Int, client: Int32, server: Int32) {
@@ -227,7 +227,7 @@ private struct Link {
         }
     }
 
-    /// Sends what was passed already. The count is there before a client can notice the end.
+    /// Sends the messages that were passed already. The cut is counted before a client can notice the end.
     private mutating func finish(isCut: Bool) {
         if isCut { relay.state.withLock { $0.cuts += 1 } }
         client.send(waits: !isCut)
@@ -239,7 +239,7 @@ private struct Link {
         while let message = client.nextMessage(hasType: hasStarted) {
             let kind = hasStarted ? message[0] : 0
             let isCopy = "dcf".utf8.contains(kind)
-            // Nothing behind the request whose answer is dropped may happen.
+            // Nothing after the request whose answer is dropped may happen.
             if let dropped, requests >= dropped, !isCopy { continue }
             let number = answerNumber(of: message, kind)
             let cut = relay.cut(at: message)
@@ -251,7 +251,7 @@ private struct Link {
         return true
     }
 
-    /// Counts the answers asked for, and returns the number of the answer that follows `message`.
+    /// Counts the requested answers, and returns the number of the answer that follows `message`.
     private mutating func answerNumber(of message: [UInt8], _ kind: UInt8) -> Int {
         switch kind {
         case 0:
@@ -300,7 +300,7 @@ private struct Lane {
     let socket: Int32
     /// Bytes for this side that its socket has not taken yet.
     var outgoing: [UInt8] = []
-    /// Bytes from this side that make no whole message yet.
+    /// Bytes from this side that aren't a whole message yet.
     private var incoming: [UInt8] = []
     private var start = 0
 
@@ -334,7 +334,7 @@ private struct Lane {
         return incoming[start - 1]
     }
 
-    /// Returns the next message if all of it is there. `hasType`: a byte stands before the length.
+    /// Returns the next message if it is complete. With `hasType`, a byte precedes the length.
     mutating func nextMessage(hasType: Bool) -> [UInt8]? {
         let header = hasType ? 5 : 4
         guard incoming.count - start >= header else { return nil }

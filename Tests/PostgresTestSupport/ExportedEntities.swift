@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The content of a store, in a form that tests compare.
+// The content of a store, in a form that tests can compare.
 
 package import Hornbeam
 import HornbeamTree
 
-/// The entities of a store as `hornbeam export` has them, by type. The members of each come by name: columns that came
-/// and went by migrations leave the others in another order than a new store has them.
+/// Returns the entities of a store by type, as `hornbeam export` writes them, with their members ordered by name:
+/// migrations leave columns in another order than a new store has.
 package func exportedEntities(of database: Database) throws -> [String: [String]] {
     try database.read { context in
         try context.session.run { session in

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lives of a store and its mirror, in which both sides die: the program by SIGKILL, the server by SIGKILL, the
-// connection behind or before a COMMIT, or all of it is silent for a while; in some the primary dies and a standby that
-// had all takes its place. A reader beside them must see only states that the store had.
+// Lives of a store and its mirror in which both sides die: the program by SIGKILL, the server by SIGKILL, the
+// connection before or after a COMMIT; or everything is silent for a while. In some lives the primary dies and a
+// standby that has all commits replaces it. A reader beside them must see only states that the store had.
 
 import Foundation
 import Hornbeam
@@ -30,19 +30,19 @@ package final class MirrorProof {
     private var random: SeededGenerator
     private var server: PostgresServer
     private var standbys: [PostgresServer] = []
-    /// The disk of the server's tables; nil with standbys, and where none can be mounted.
+    /// The disk of the server's tables; nil with standbys, or if none can be mounted.
     private let disk: SmallDisk?
     private let proxy: CuttingProxy
     private let database: String
     private let address: String
     private let folder: TemporaryFolder
     private var worker: WorkerProcess
-    /// The number of transactions that the worker was told to be in the server.
+    /// The number of transactions that are in the server, according to the worker.
     private var reached = 0
     /// Whether the worker is the later version of the program.
     private var isLate = false
 
-    /// - Parameter hasStandbys: whether the server has two synchronous standbys, one of which takes its place.
+    /// - Parameter hasStandbys: whether the server has two synchronous standbys, one of which replaces it.
     package init(seed: UInt64, hasStandbys: Bool) throws {
         self.seed = seed
         random = SeededGenerator(seed: seed)
@@ -72,7 +72,7 @@ package final class MirrorProof {
 
     private func failed(_ what: String) -> Failure { Failure(description: "seed \(seed): \(what)") }
 
-    /// Runs a life of some rounds, and compares the end.
+    /// Runs a life of some rounds, and compares the final states.
     package func run(rounds: Int) async throws {
         for round in 0..<rounds {
             figures.rounds += 1
@@ -85,7 +85,7 @@ package final class MirrorProof {
             if let failure { throw failed(failure) }
             let shown = try MirrorWatch.look(server, database)
             if let problem = shown.problem { throw failed(problem) }
-            // The worker rests, and was told that all is there.
+            // The worker is idle, and was told that all transactions are there.
             if shown.transactions != reached {
                 throw failed("the mirror has \(shown.transactions) transactions, \(reached) were reached")
             }
@@ -137,7 +137,7 @@ package final class MirrorProof {
         proxy.disarm()
     }
 
-    /// Kills the program, whatever it has answered by then, and begins another one: now and then of another version,
+    /// Kills the program, whatever it has answered by then, and starts another one, sometimes of another version,
     /// which migrates the store.
     private func replaceWorker() throws {
         worker.kill()
@@ -159,7 +159,7 @@ package final class MirrorProof {
         reached = count
     }
 
-    /// The primary dies for good, and a standby that has all that was acknowledged takes its place.
+    /// Kills the primary for good, and promotes a standby that has all acknowledged commits.
     private func failOver() throws {
         worker.send("steps 20")
         usleep(UInt32.random(in: 0...20_000, using: &random))
@@ -208,7 +208,7 @@ extension MirrorProof {
                 failures += 1
                 print("FAILED: seed \(seed): \(error)")
             }
-            // A file would get all of it at the end.
+            // If the output is a file, it would get everything only at the end.
             fflush(nil)
         }
         print(

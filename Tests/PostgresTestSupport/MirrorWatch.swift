@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reader beside a mirror that is disturbed: whenever the server answers, its tables show a state that the store had.
+// A reader beside a disturbed mirror: whenever the server answers, its tables show a state that the store had.
 
 import Dispatch
 import Glibc
 import Synchronization
 
-/// Looks again and again until it is ended.
+/// Reads again and again until it is ended.
 final class MirrorWatch: Sendable {
     struct Look {
         var transactions = 0
@@ -22,10 +22,10 @@ final class MirrorWatch: Sendable {
     private let done = DispatchSemaphore(value: 0)
 
     init(_ server: PostgresServer, _ database: String) {
-        // A serial queue of its own has a thread of its own.
+        // A serial queue gets a thread of its own.
         DispatchQueue(label: "hornbeam.watch").async { [self] in
             while !state.withLock({ $0.hasEnded || $0.failure != nil }) {
-                // Without an answer there is nothing to see.
+                // Without an answer there is nothing to check.
                 guard let look = try? Self.look(server, database) else {
                     usleep(5000)
                     continue
@@ -39,7 +39,7 @@ final class MirrorWatch: Sendable {
         }
     }
 
-    /// Ends it. Returns the number of looks, and what was wrong in the last one.
+    /// Ends the reader. Returns the number of reads, and the fault of the last one.
     @discardableResult
     func end() -> (looks: Int, failure: String?) {
         let hadEnded = state.withLock { state in
@@ -50,7 +50,7 @@ final class MirrorWatch: Sendable {
         return state.withLock { ($0.looks, $0.failure) }
     }
 
-    /// In one state amounts sum up to nothing, and each link has two ends.
+    /// Checks that in one state the sum of amounts is zero, and each link has two ends.
     static func look(_ server: PostgresServer, _ database: String) throws -> Look {
         let sql = #"""
             BEGIN ISOLATION LEVEL REPEATABLE READ;

@@ -11,7 +11,7 @@ package struct PostgresServerError: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-/// A running server. It stops, and its files are deleted, when the test lets go of it or the process ends.
+/// A running server. It stops, and its files are deleted, when the test releases it or the process ends.
 package final class PostgresServer: Sendable {
     /// The folder of the socket. The data and the log are there too.
     package let socketFolder: String
@@ -23,7 +23,7 @@ package final class PostgresServer: Sendable {
         var paused: [pid_t] = []
     }
 
-    /// Number of databases made. For all servers together: a standby begins with those of its primary.
+    /// Number of databases made by all servers together, because a standby begins with its primary's databases.
     private static let databases = Atomic(0)
 
     private static let sharedServer = Result { try PostgresServer(settings: ["fsync": "off"]) }
@@ -79,7 +79,7 @@ package final class PostgresServer: Sendable {
     package func url(database: String) -> String { postgresURL(folder: socketFolder, database: database) }
 
     /// Creates an empty database and returns its URL.
-    /// - Parameter disk: where its tables are, nil for the server's own folder.
+    /// - Parameter disk: the disk of its tables, nil for the server's own folder.
     package func makeDatabase(on disk: SmallDisk? = nil) throws -> String {
         let number = Self.databases.add(1, ordering: .relaxed).newValue
         var place = ""
@@ -150,7 +150,7 @@ extension PostgresServer {
         }
     }
 
-    /// Ends all the server's processes by SIGKILL. None is running when this returns.
+    /// Ends all the server's processes by SIGKILL. None of them runs when this returns.
     package func kill() { state.withLock { kill(&$0) } }
 
     /// Stops all the server's processes by SIGSTOP: it keeps its connections and answers nothing.
@@ -192,7 +192,7 @@ extension PostgresServer {
         return [postmaster] + children
     }
 
-    /// Stops at once, without a checkpoint ("immediate" mode).
+    /// Stops the server at once, without a checkpoint ("immediate" mode).
     private func end() {
         state.withLock { state in
             resume(&state)
@@ -227,7 +227,7 @@ extension PostgresServer {
         "max_wal_size": "64MB", "wal_keep_size": "128MB",
         // One call instead of a sync of each file at the start after a kill (on a disk 0.1 s instead of 2 s).
         "recovery_init_sync_method": "syncfs",
-        // How long a standby waits before it looks for its primary again; 5 s by default.
+        // The time after which a standby looks for its primary again; 5 s by default.
         "wal_retrieve_retry_interval": "100ms",
         // In files of the data folder, so that a killed server leaves nothing in /dev/shm.
         "dynamic_shared_memory_type": "mmap",
@@ -304,15 +304,15 @@ private struct Servers: Sendable {
         return path
     }
 
-    /// In memory if there is room: initdb takes a third of the time there. Not in TMPDIR: the user `postgres` may have
-    /// no access there, and the path of a socket has at most 107 bytes.
+    /// In memory if there is room: initdb takes a third of the time there. Not in TMPDIR, because the user `postgres`
+    /// may have no access there, and the path of a socket has at most 107 bytes.
     private static var place: String {
         var room = statvfs()
         let isRoomy = statvfs("/dev/shm", &room) == 0 && UInt64(room.f_bavail) * UInt64(room.f_frsize) > 4 << 30
         return isRoomy ? "/dev/shm" : "/tmp"
     }
 
-    /// Makes the folder the server's, and lets others reach the sockets in it.
+    /// Gives the folder to the server's user, and lets others reach the sockets in it.
     private static func handOver(_ path: String) throws {
         guard chmod(path, 0o711) == 0 else { throw PostgresServerError("cannot open \(path)") }
         guard geteuid() == 0 else { return }
@@ -378,8 +378,8 @@ private enum Command {
         return contents(of: files[1])
     }
 
-    /// Starts a program that inherits only the given files; -1 stands for /dev/null. `asServer`: as the user that
-    /// owns the server.
+    /// Starts a program that inherits only the given files; -1 stands for /dev/null. With `asServer` it runs as the
+    /// user that owns the server.
     static func spawn(
         _ words: [String], asServer: Bool, input: Int32 = -1, output: Int32 = -1, errors: Int32 = -1
     ) throws -> pid_t {
@@ -406,12 +406,12 @@ private enum Command {
         sigemptyset(&mask)
         posix_spawnattr_setsigmask(&attributes, &mask)
 
-        // From the root folder: the other user may have no access to the current one.
+        // In the root folder: the other user may have no access to the current one.
         let user = [
             "/usr/bin/env", "-C", "/", "/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups",
         ]
         let all = (asServer && geteuid() == 0 ? user : []) + words
-        // TZ spares initdb the search for the system's time zone.
+        // With TZ set, initdb doesn't search for the system's time zone.
         let environment = ["PATH=/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", "HOME=/"]
         var process: pid_t = 0
         let error = withCStrings(all) { arguments in
@@ -468,13 +468,14 @@ private func isRunning(_ process: pid_t) -> Bool {
     processStatus(process).map { !"ZX".contains($0.state) } ?? false
 }
 
-/// Not /proc/PID/task/PID/children, which can miss some while others end.
+/// Returns the children of a process. The file /proc/PID/task/PID/children isn't used: it can miss some while others
+/// end.
 private func children(of parent: pid_t) -> [pid_t] {
     names(in: "/proc").compactMap { pid_t($0) }.filter { processStatus($0)?.parent == parent }
 }
 
 private func processStatus(_ process: pid_t) -> (state: Character, parent: pid_t)? {
-    // The fields follow the name, which is in parentheses and may contain some.
+    // The fields follow the name, which is in parentheses and may contain parentheses.
     guard let text = contents(of: "/proc/\(process)/stat"), let name = text.lastIndex(of: ")") else { return nil }
     let fields = text[name...].dropFirst().split(separator: " ")
     guard fields.count > 1, let state = fields[0].first, let parent = pid_t(fields[1]) else { return nil }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk for a server that is soon full: a file system in memory of some megabytes.
+// A small disk for a server, which is soon full: a file system of some megabytes in memory.
 
 import Glibc
 
-/// Mounted until the test lets go of it.
+/// A mounted file system, until the test releases it.
 package final class SmallDisk: Sendable {
     package let path: String
 
-    /// Returns nil where this process may not mount file systems.
+    /// Returns nil if this process may not mount file systems.
     package init?(megabytes: Int) throws {
         path = try PostgresServer.makeFolder()
         var information = stat()
         guard stat(path, &information) == 0 else { throw PostgresServerError("cannot find \(path)") }
-        // The server's user owns it, as it does the folder.
+        // The server's user owns it, like the folder.
         let options = "size=\(megabytes)m,mode=0700,uid=\(information.st_uid),gid=\(information.st_gid)"
         guard mount("tmpfs", path, "tmpfs", 0, options) == 0 else { return nil }
     }
@@ -21,7 +21,7 @@ package final class SmallDisk: Sendable {
 
     private var filler: String { "\(path)/filler" }
 
-    /// Leaves no room.
+    /// Fills the disk completely.
     package func fill() throws {
         let file = open(filler, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw PostgresServerError("cannot create \(filler)") }
@@ -31,9 +31,9 @@ package final class SmallDisk: Sendable {
         guard errno == ENOSPC else { throw PostgresServerError("cannot fill \(path)") }
     }
 
-    /// Gives back what `fill` has taken.
+    /// Frees the space that `fill` has taken.
     package func makeRoom() { unlink(filler) }
 
-    /// Keeps the disk up to this call.
+    /// Keeps the disk alive up to this call.
     package func keep() {}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code that the types forbid does not compile, and the message says why. The programs are in Refused/: a comment `//
-// refused: text` is above each line that must be refused with this text in the message. Without the conditions the same
+// refused: text` is above each line that must be refused with this text in the message. Without the conditions, these
 // files contain the right code instead, and compile.
 
 import Foundation
@@ -22,7 +22,7 @@ struct RefusalTests {
         #expect(check.refusals.isEmpty && check.isAccepted, "\(check.output)")
     }
 
-    /// Errors of types keep the compiler from looking for errors of lifetimes, so the latter have a run of their own.
+    /// Type errors keep the compiler from searching for lifetime errors, so the latter have a run of their own.
     @Test("refuses wrong code, with these words", arguments: ["REFUSED", "REFUSED_IN_FLOW"])
     func refusals(_ condition: String) throws {
         let check = try TypeCheck(Self.files(), conditions: [condition])
@@ -47,7 +47,7 @@ struct RefusalTests {
 /// A `// refused:` comment.
 private struct Expectation: CustomStringConvertible {
     let file: String
-    /// The refused line: the next one that is no such comment.
+    /// The refused line: the next line that is no such comment.
     let line: Int
     let text: String
 
@@ -57,7 +57,7 @@ private struct Expectation: CustomStringConvertible {
         refusal.file == file && refusal.line == line && refusal.message.contains(text)
     }
 
-    /// Those under `#if condition`.
+    /// Returns the expectations under `#if condition`.
     static func all(in file: URL, condition: String) throws -> [Expectation] {
         var found: [Expectation] = []
         var waiting: [String] = []

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrows between the folders of a module point down, as those between modules do. The order is written down in
+// Arrows between the folders of a module point down, like those between modules. The order is in
 // Docs/architecture.md, in the table of folders, lowest first.
 
 import Foundation
@@ -10,7 +10,7 @@ struct FolderOrderTests {
     /// Files allowed beside the folders of a module: its re-exports, and the start of a program.
     private static let alone = ["/Exports.swift", "/main.swift"]
 
-    /// The folders of each module in the table, lowest first.
+    /// Returns the folders of each module in the table, lowest first.
     private static func order() throws -> [String: [String]] {
         let url = SourceFile.root.appendingPathComponent("Docs/architecture.md")
         var order: [String: [String]] = [:]
@@ -37,7 +37,7 @@ struct FolderOrderTests {
             for file in files {
                 guard let own = folders.firstIndex(of: file.folder) else { continue }
                 for (name, line) in file.used {
-                    // A name that several files declare doesn't determine its place.
+                    // If several files declare a name, it doesn't determine the folder.
                     guard let paths = owners[name], paths.count == 1, let path = paths.first,
                         let folder = folderOf[path], let place = folders.firstIndex(of: folder), place > own
                     else { continue }
@@ -66,7 +66,7 @@ struct FolderOrderTests {
 /// The capitalised words of a file's code.
 private struct CodeWords {
     let path: String
-    /// The folder below the module; empty for a file of the module itself.
+    /// The folder below the module; empty for a file of the module's own folder.
     let folder: String
     /// Types that are declared outside of others.
     private(set) var declared: Set<String> = []
@@ -97,7 +97,7 @@ private struct CodeWords {
         }
     }
 
-    /// The words outside of comments and texts.
+    /// Returns the words outside of comments and texts.
     private static func words(of line: String) -> [Substring] {
         var words: [Substring] = []
         var start: String.Index?

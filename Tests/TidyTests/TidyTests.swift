@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of style that a machine can hold us to, as a test: they are written down here and nowhere else.
+// The rules of style that a program can check, as a test. They are written down only here.
 
 import Foundation
 import Testing
@@ -81,7 +81,7 @@ struct TidyTests {
     @Test("No line is longer than 120 columns")
     func columns() throws {
         for file in try SourceFile.all(in: ["Sources", "Tests", "Examples", "Benchmarks/Sources", "fuzz/Sources"]) {
-            // Golden text is the macro's output, however wide.
+            // Golden text is the macro's output, which may have any width.
             guard !file.path.hasSuffix("EntityModelMacroTests.swift") else { continue }
             for (number, line) in file.lines.enumerated() where line.count > 120 {
                 Issue.record("\(file.path):\(number + 1) has \(line.count) columns")
@@ -187,8 +187,8 @@ struct SourceFile {
         }
     }
 
-    /// Functions and initialisers with the number of lines from the first to the closing brace, found by indentation
-    /// (the formatter guarantees it).
+    /// Functions and initialisers, with the number of lines from the first to the closing brace, found by
+    /// indentation, which the formatter guarantees.
     var functions: [(line: Int, length: Int)] {
         var found: [(Int, Int)] = []
         for (start, line) in lines.enumerated() {

@@ -18,7 +18,7 @@ struct WatchTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// Runs an action during the next verification of a leaf, after its checksum was found right.
+    /// An action that runs during the next verification of a leaf, after its checksum was found right.
     private final class Hook: Sendable {
         private let body = Mutex<(@Sendable () -> Void)?>(nil)
         func set(_ new: @escaping @Sendable () -> Void) { body.withLock { $0 = new } }

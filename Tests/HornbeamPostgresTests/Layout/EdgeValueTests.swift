@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that columns of PostgreSQL can't hold, or only just.
+// Values that columns of PostgreSQL can't hold, or can only just hold.
 
 import Foundation
 import Hornbeam
@@ -74,7 +74,7 @@ struct EdgeValueTests {
         return samples
     }
 
-    /// The rows of a store, byte for byte.
+    /// Returns the rows of a store, byte for byte.
     private func rows(_ database: Database) throws -> [Int64: [UInt8]] {
         try database.read { context in
             try context.session.run { session in
@@ -109,7 +109,7 @@ struct EdgeValueTests {
             }
             try await mirror.verify()
             try there.close()
-            // Now all of them in a batch.
+            // All of them again, in a batch.
             try await database.write { context in
                 for sample in samples {
                     var sample = sample
@@ -121,7 +121,7 @@ struct EdgeValueTests {
         folder.keep()
     }
 
-    @Test("in statements: quotes with accents, each of them one character of Swift's, end no text and no name")
+    @Test("in statements: quotes with accents, which Swift sees as one character, end no text and no name")
     func accentedQuotes() async throws {
         let url = try PostgresServer.shared().makeDatabase()
         let database = try Database.inMemory(models: Book.self, Writer.self)
@@ -146,7 +146,7 @@ struct EdgeValueTests {
         #expect(try await reader.count(Book.query()) == 0)
     }
 
-    @Test("in ids: texts in any spelling are one entity's, dates are exact, U+0000 is refused by name")
+    @Test("in ids: equivalent texts are one id, dates are exact, U+0000 is refused by name")
     func ids() async throws {
         let url = try PostgresServer.shared().makeDatabase()
         let database = try Database.inMemory(models: Book.self, Moment.self)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mirrors and stores that went different ways, and tables that somebody else has changed.
+// Mirrors and stores that have diverged, and tables that somebody else has changed.
 
 import Foundation
 import Hornbeam
@@ -9,7 +9,7 @@ import Testing
 
 @testable import HornbeamPostgres
 
-@Suite("A mirror that isn't the store's any more")
+@Suite("A mirror that has diverged from its store")
 struct DivergenceTests {
     private let url: String
     private let folder: TemporaryFolder
@@ -61,14 +61,14 @@ struct DivergenceTests {
         #expect(try await restored(from: url) == shown)
         try await mirror(copy).reconcile()
         try await expectSame(copy)
-        // Now it is the former store that has lost its mirror.
+        // Now the former store has lost its mirror.
         try await save(5, "of the store", database)
         await expectDiverged(try mirror(database), "isn't the store's last one")
         try database.close()
         try copy.close()
     }
 
-    @Test("though a copy has the intent of the batch that the store has sent")
+    @Test("even if a copy has recorded the batch that the store has sent")
     func copyWithIntent() async throws {
         let database = try open("store")
         try await save(1, "one", database)
@@ -128,7 +128,7 @@ struct DivergenceTests {
         try database.close()
     }
 
-    @Test("row by row, as verify tells and reconcile mends")
+    @Test("row by row, as verify reports and reconcile repairs")
     func changedByHand() async throws {
         let database = try open("store")
         try await database.write { context in

@@ -19,13 +19,13 @@ private final class RunningMirror: Sendable {
         task = Task { try await mirror.run() }
     }
 
-    /// Ends it, and returns the error that it ended with.
+    /// Ends the mirror, and returns the error that it ended with.
     func end() async -> (any Error)? {
         task.cancel()
         return await failure()
     }
 
-    /// Waits for its end.
+    /// Waits for the mirror's end, and returns its error.
     func failure() async -> (any Error)? {
         do {
             try await task.value
@@ -35,7 +35,7 @@ private final class RunningMirror: Sendable {
         }
     }
 
-    /// Waits for a state, for ten seconds at most.
+    /// Waits for a state, at most ten seconds. Returns whether it came.
     func waits(for isWanted: @escaping @Sendable (PostgresMirror.State) -> Bool) async -> Bool {
         let states = mirror.states
         return await withTaskGroup(of: Bool.self) { group in
@@ -83,7 +83,7 @@ struct FollowingTests {
             #expect(try PostgresServer.psql(sql, url: url) == "\(id)")
         }
         #expect(await running.end() == nil)
-        // Nobody brings it now, until the one who waits has enough.
+        // Nobody sends it now, until the waiting caller has had enough.
         try await save(21, database)
         let waiting = Task { try await running.mirror.reach(database.version) }
         waiting.cancel()
@@ -92,7 +92,7 @@ struct FollowingTests {
 
     private static let canMount = ((try? SmallDisk(megabytes: 1)) ?? nil) != nil
 
-    @Test("waits for a server whose disk is full, and goes on when there is room", .enabled(if: canMount))
+    @Test("waits for a server whose disk is full, and continues when there is room", .enabled(if: canMount))
     func fullDisk() async throws {
         let disk = try #require(try SmallDisk(megabytes: 24))
         let server = try PostgresServer()
@@ -114,7 +114,7 @@ struct FollowingTests {
         disk.keep()
     }
 
-    @Test("goes on by itself when a killed server is back, and the store's writes never wait for it")
+    @Test("continues by itself when a killed server is back, and the store's writes never wait for it")
     func killedServer() async throws {
         let server = try PostgresServer()
         let url = try server.makeDatabase()
@@ -134,7 +134,7 @@ struct FollowingTests {
         #expect(await running.end() == nil)
     }
 
-    @Test("lets go of the store's state when the server is silent")
+    @Test("releases the store's state when the server is silent")
     func silentServer() async throws {
         let server = try PostgresServer()
         let url = try server.makeDatabase()
@@ -152,7 +152,7 @@ struct FollowingTests {
         #expect(await running.end() == nil)
     }
 
-    @Test("runs once, and ends with its error for those who wait")
+    @Test("runs once, and its waiters get its error")
     func ending() async throws {
         let url = try PostgresServer.shared().makeDatabase()
         let database = try database()
@@ -184,7 +184,7 @@ struct RefusingServerTests {
         }
     }
 
-    @Test("is told by a code, and by what to do")
+    @Test("is reported with a code and a remedy")
     func codes() async throws {
         let server = try PostgresServer.shared()
         let url = try server.makeDatabase()

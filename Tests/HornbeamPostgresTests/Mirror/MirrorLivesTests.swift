@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lives of a store that a mirror follows: random transactions with links, deletions and rollbacks, and connections that
-// are cut at each message. After each of them the mirror shows a state that the store had, at the end the newest.
+// Lives of a store that a mirror follows: random transactions with links, deletions and rollbacks, and connections
+// that are cut at each message. After each of them the mirror shows a state that the store had, at the end the
+// newest.
 
 import Foundation
 import Hornbeam
@@ -24,7 +25,7 @@ struct MirrorLife {
 
     private mutating func books() -> [String] { (0..<number(4)).map { _ in "b\(number(8))" } }
 
-    /// A transaction of some changes, which now and then is rolled back.
+    /// Makes a transaction of some changes, which is sometimes rolled back.
     mutating func step() throws {
         struct Rollback: Error {}
         let count = 1 + number(5)
@@ -97,7 +98,7 @@ struct MirrorLivesTests {
         var last = 0
         while last < 3 {
             let before = proxy.cuts
-            // An empty text is part of each message.
+            // Each message contains an empty text.
             if isBehind { proxy.cut(behind: "", after: place) } else { proxy.cut(before: "", after: place) }
             do {
                 try await mirror.update()
@@ -106,7 +107,7 @@ struct MirrorLivesTests {
             }
             let wasCut = proxy.cuts > before
             proxy.disarm()
-            // Some go on at once, some after another change.
+            // Some continue at once, some after another change.
             if place % 2 == 0 { try life.step() }
             try await mirror.update()
             #expect(try await restored(from: url) == exported(database), "message \(place)")

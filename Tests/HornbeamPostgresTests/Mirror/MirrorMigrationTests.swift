@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Migrations of a store, as its mirror follows them.
+// Migrations of a store that a mirror follows.
 
 import Foundation
 import Hornbeam
@@ -40,7 +40,7 @@ private enum After {
         let id: Int
         var fullName: String
         var size: String
-        // Changes places with the other one.
+        // Exchanges its name with the other property.
         var second: String
         var first: String
         var added: Date = Date(timeIntervalSinceReferenceDate: 1)
@@ -92,7 +92,7 @@ struct MirrorMigrationTests {
         try before.close()
     }
 
-    @Test("has renamed, added, removed and retyped columns, and what was built on the others stays")
+    @Test("has renamed, added, removed and retyped columns, and views on the other columns stay")
     func migration() async throws {
         try await begin()
         try PostgresServer.psql(
@@ -143,7 +143,7 @@ struct MirrorMigrationTests {
         try after.close()
     }
 
-    @Test("is told which view stands in the way of a column's removal, and goes on without it")
+    @Test("reports the view that prevents a column's removal, and continues without it")
     func dependentView() async throws {
         try await begin()
         try PostgresServer.psql(

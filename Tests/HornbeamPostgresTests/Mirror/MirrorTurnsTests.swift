@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several hands on one mirror: comparisons beside a mirror that runs, copies of a store, types that come and go.
+// Several users of one mirror: comparisons beside a running mirror, copies of a store, types that are added and
+// removed.
 
 import Foundation
 import Hornbeam
@@ -10,7 +11,7 @@ import Testing
 
 @testable import HornbeamPostgres
 
-@Suite("A mirror with several hands on it")
+@Suite("A mirror with several users")
 struct MirrorTurnsTests {
     private let url: String
     private let folder: TemporaryFolder
@@ -28,7 +29,7 @@ struct MirrorTurnsTests {
         try await database.write { try Writer(id: id, name: "W\(id)").save(to: &$0) }
     }
 
-    @Test("goes on while it is compared, reconciled and updated")
+    @Test("continues while it is compared, reconciled and updated")
     func comparedWhileRunning() async throws {
         let database = try open()
         let mirror = try PostgresMirror(of: database, named: "m", to: url)
@@ -59,7 +60,7 @@ struct MirrorTurnsTests {
         try database.close()
     }
 
-    @Test("is lost by a store whose copy has reconciled, whatever that had been told")
+    @Test("is lost by a store whose copy has reconciled")
     func lostToCopy() async throws {
         let database = try open()
         try await save(1, database)
@@ -81,7 +82,7 @@ struct MirrorTurnsTests {
         try copy.close()
     }
 
-    @Test("has what a type went through while it was left out")
+    @Test("gets the changes of a type from the time when it was left out")
     func typeLeftOut() async throws {
         let database = try open()
         func mirror(_ types: PostgresMirror.Types) throws -> PostgresMirror {
@@ -90,7 +91,7 @@ struct MirrorTurnsTests {
         try await save(1, database)
         try await database.write { try Book(id: "a", title: "A").save(to: &$0) }
         try await mirror(.all).update()
-        // The table can't go, so the mirror stays as it was, while the store has taken the wish.
+        // The table can't be dropped, so the mirror stays as it was, but the store has recorded the request.
         try PostgresServer.psql(#"CREATE VIEW hornbeam.titles AS SELECT title FROM hornbeam."Book""#, url: url)
         await #expect(throws: HornbeamError.self) { try await mirror(.only(Writer.self)).update() }
         try await database.write { context in
@@ -102,7 +103,7 @@ struct MirrorTurnsTests {
         try database.close()
     }
 
-    @Test("is mended where its row, or its table of them, can't be read")
+    @Test("is repaired if its row, or the table of mirrors, can't be read")
     func unreadableRecord() async throws {
         let database = try open()
         let mirror = try PostgresMirror(of: database, named: "m", to: url)
@@ -120,7 +121,7 @@ struct MirrorTurnsTests {
         try database.close()
     }
 
-    @Test("waits with a migration's tables for whoever reads them as of one moment")
+    @Test("waits with a migration's tables while a snapshot reads them")
     func migrationBesideReader() async throws {
         let database = try open()
         try await save(1, database)

@@ -86,7 +86,7 @@ struct Pools {
         0, 1, Decimal(string: "1.50") ?? 0, Decimal(string: "-0.001") ?? 0,
         Decimal(string: "99999999999999999999999999999999999999") ?? 0, .nan,
     ]
-    /// Several of them within one microsecond.
+    /// Dates of which several are within one microsecond.
     static let dates: [Date] =
         [
             0, 0.000_001, 0.000_001_2, 0.000_001_4, 0.000_000_9, -0.000_000_3, 800_000_000.123_456_7,
@@ -122,7 +122,7 @@ extension SeededGenerator {
 
     mutating func maybe<Element>(_ elements: [Element]) -> Element? { oneIn(4) ? nil : one(of: elements) }
 
-    /// A date of now or then, mostly finer than a microsecond.
+    /// Returns a date near or far in time, mostly finer than a microsecond.
     mutating func date() -> Date {
         guard oneIn(3) else { return one(of: Pools.dates) }
         return Date(timeIntervalSinceReferenceDate: Double(below(4)) + Double(below(50)) * 1e-7)
@@ -170,7 +170,7 @@ struct MirroredStore {
                 var shelf = Shelf(
                     id: number, title: random.text(), score: random.maybe(Pools.doubles),
                     items: .ids((0..<random.below(8)).map { _ in random.below(items + 5) * 3 % 1000 }))
-                // Some lead to shelves that aren't stored.
+                // Some links lead to shelves that aren't stored.
                 if random.oneIn(2) { shelf.$neighbours = .ids((0..<3).map { _ in random.below(30) }) }
                 try shelf.save(to: &context)
             }
@@ -193,13 +193,13 @@ struct MirroredStore {
 }
 
 extension Database {
-    /// Reads now: within what is asynchronous `read` waits for its turn.
+    /// Reads synchronously: in asynchronous code, `read` would be the asynchronous one.
     func now<Result>(_ body: (Context) throws -> Result) throws -> Result { try read(body) }
 
     func change(_ body: (inout Context) throws -> Void) throws { try write(body) }
 }
 
-/// All that there is of an entity: the bytes of its row, and its relations. `Date` traps where it describes NaN.
+/// An entity as text, with the bytes of its row and its relations. `Date` traps when it describes NaN.
 protocol WhollyTold: EntityModelProtocol {
     var relations: String { get }
 }

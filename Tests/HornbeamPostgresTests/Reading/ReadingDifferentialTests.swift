@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random queries, resolved in the store and read from its mirror: both give the same.
+// Random queries, resolved in the store and read from its mirror: both give the same results.
 
 import Foundation
 import Hornbeam
@@ -8,7 +8,7 @@ import Testing
 
 @testable import HornbeamPostgres
 
-@Suite("Reading a mirror gives what the store gives")
+@Suite("Reading a mirror gives the store's results")
 struct ReadingDifferentialTests {
     @Test("lists, counts and aggregates of items", arguments: SeededGenerator.seeds(3))
     func lists(seed: UInt64) async throws {
@@ -121,8 +121,8 @@ struct ReadingDifferentialTests {
     }
 }
 
-/// A result for comparing. By an index −0.0 may come as 0.0, and of several NaN any one. `Date` traps where it is asked
-/// to describe NaN.
+/// Returns a result as text, for comparing. An index may give −0.0 as 0.0, and any one of several NaNs. `Date` traps
+/// when it describes NaN.
 private func told(_ value: Any?) -> String {
     switch value {
     case nil: "nil"

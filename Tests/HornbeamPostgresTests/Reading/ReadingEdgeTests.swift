@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the server's columns leave something open: dates within a microsecond, texts beyond ASCII; and places to go on
-// after, deleted entities, tables that change.
+// Queries that the server's columns don't answer exactly: dates within a microsecond, texts beyond ASCII. Also
+// positions to continue after, deleted entities, and tables that change.
 
 import Foundation
 import HornbeamTestSupport
@@ -22,14 +22,14 @@ private struct Jotting {
     @Relationship() var next: [Jotting]?
 }
 
-/// Keeps no exact date.
+/// A type whose mirror has no exact dates.
 @EntityModel
 private struct Spot {
     let id: Int
     var place: Int
 }
 
-@Suite("Reading what a mirror's columns don't hold exactly")
+@Suite("Reading values that a mirror's columns don't hold exactly")
 struct ReadingEdgeTests {
     private func mirror(_ database: Database, models: any EntityModelProtocol.Type...) async throws -> PostgresReader {
         let url = try PostgresServer.shared().makeDatabase()
@@ -37,7 +37,7 @@ struct ReadingEdgeTests {
         return try PostgresReader(url, schema: "news", models: models)
     }
 
-    /// Hundreds of notes, of which most differ in nothing that the server knows.
+    /// Returns hundreds of notes, most of which the server can't distinguish.
     private func notes() throws -> Database {
         var random = SeededGenerator(seed: 5)
         let database = try Database.inMemory(models: Jotting.self)
@@ -55,7 +55,7 @@ struct ReadingEdgeTests {
         return database
     }
 
-    @Test("pages of a list whose order and condition the server can't tell alone")
+    @Test("pages of a list whose order and condition the server can't evaluate alone")
     func pages() async throws {
         let database = try notes()
         let reader = try await mirror(database, models: Jotting.self)
@@ -88,7 +88,7 @@ struct ReadingEdgeTests {
         }
     }
 
-    @Test("a place to go on after need not be stored, unless the order is of what the store keeps")
+    @Test("an entity to continue after need not be stored, unless the order is by stored metadata")
     func places() async throws {
         let database = try notes()
         let reader = try await mirror(database, models: Jotting.self)
@@ -104,7 +104,7 @@ struct ReadingEdgeTests {
         }
     }
 
-    @Test("deleted entities are read as others")
+    @Test("deleted entities are read like others")
     func deletedEntities() async throws {
         let database = try notes()
         try database.change { context in

@@ -54,7 +54,7 @@ struct ReadingTests {
         return nil
     }
 
-    @Test("what the mirror can't be asked is refused by its name")
+    @Test("queries that a mirror can't answer are refused by name")
     func refusals() async throws {
         let store = try await MirroredStore(items: 5, seed: 1)
         let reader = store.reader
@@ -78,7 +78,7 @@ struct ReadingTests {
         }
     }
 
-    @Test("texts stay texts, whatever they say")
+    @Test("texts stay texts, whatever they contain")
     func hostileTexts() async throws {
         let database = try Database.inMemory(models: Owner.self)
         let texts = [
@@ -172,7 +172,7 @@ struct ReadingTests {
         #expect(await error { _ = try await nobody.count(Item.query()) }?.code == .unreachable)
     }
 
-    @Test("a cancelled read ends, and the reader goes on", .timeLimit(.minutes(2)))
+    @Test("a cancelled read ends, and the reader stays usable", .timeLimit(.minutes(2)))
     func cancellation() async throws {
         let store = try await MirroredStore(items: 5, seed: 5)
         #expect(try await store.reader.count(Item.query()) == 5)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores made of a mirror's tables, and tables that none can be made of.
+// Stores restored from a mirror's tables, and tables that can't be restored.
 
 import Foundation
 import Hornbeam
@@ -35,7 +35,7 @@ struct RestoreTests {
         return database
     }
 
-    @Test("is encrypted if its options have a key, from its first byte on")
+    @Test("is encrypted from its first byte on if its options have a key")
     func encrypted() async throws {
         let before = try await mirrored()
         var options = Database.Options()
@@ -61,7 +61,7 @@ struct RestoreTests {
         }
     }
 
-    @Test("has indexes that find, lists in their order, unique keys and deleted entities")
+    @Test("has working indexes, ordered lists, unique keys and deleted entities")
     func whole() async throws {
         let before = try await mirrored()
         let after = try await Database.restore(
@@ -80,7 +80,7 @@ struct RestoreTests {
         try after.close()
     }
 
-    @Test("never takes the place of a file, and leaves none behind where it fails")
+    @Test("never replaces a file, and leaves none behind if it fails")
     func refusals() async throws {
         let none = await failure()
         #expect(none?.code == .invalid && none?.message.contains("has no mirror") == true)
@@ -104,7 +104,7 @@ struct RestoreTests {
         #expect(try folder.names() == ["taken"])
     }
 
-    @Test("is given up without a trace when its task is cancelled")
+    @Test("leaves no trace when its task is cancelled")
     func cancellation() async throws {
         _ = try await mirrored()
         let lock = try PostgresConnection(url, timeout: .seconds(30), interruption: .init())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entities of all kinds of columns and relations, and stores made of their mirrors.
+// Entities with all kinds of columns and relations, and stores restored from their mirrors.
 
 import Foundation
 import Hornbeam
@@ -78,7 +78,7 @@ struct Sample {
 
 func exported(_ database: Database) throws -> [String: [String]] { try exportedEntities(of: database) }
 
-/// Restores a mirror to a store of its own, and returns what that has.
+/// Restores a mirror to a store of its own, and returns the store's content.
 func restored(from url: String, schema: String = "hornbeam") async throws -> [String: [String]] {
     let folder = try TemporaryFolder()
     defer { folder.keep() }

@@ -112,7 +112,7 @@ struct EdgeKind<Content: EdgeValue> {
     let name: String
     /// The values of an entity that are tested: one of them must pass.
     let values: @Sendable (Entity) -> [Content?]
-    /// Returns nil for a question that doesn't apply to this kind.
+    /// The ids that answer a question; nil for a question that doesn't apply to this kind.
     let answer: @Sendable (EdgeQuestion<Content>, Context) throws -> [Int]?
 
     /// Returns a kind for a property, by queries that choose its index themselves.

@@ -41,7 +41,8 @@ private struct Badge {
     @Relationship(inverse: \.badges) var team: Team?
 }
 
-/// Returns the stored entity with the new number. As with every strategy, its relations are those of the new entity.
+/// A strategy that returns the stored entity with the new number. As with every strategy, its relations are those of
+/// the new entity.
 private let renumbering = MergeStrategy<Player> { old, new in
     var merged = old
     merged.number = new.number

@@ -30,7 +30,7 @@ private struct Condition {
     let typed: ColumnCondition
     let text: String
     let holds: (Track) -> Bool
-    /// Returns nil if the result is unknown.
+    /// Whether the condition holds in text; nil if that is unknown.
     let holdsInText: (Track) -> Bool?
 }
 

@@ -207,7 +207,8 @@ struct BackupTests {
     private static func key(_ number: Int) -> [UInt8] { withUnsafeBytes(of: UInt32(number).bigEndian) { Array($0) } }
     private static func text(_ number: Int) -> [UInt8] { key(number) + [UInt8](repeating: 7, count: 1_000) }
 
-    // The bound on a backup's size was on the number of entries, which was right in a hostile file.
+    // A backup that exceeded the bound on its size was reported as a wrong number of entries, although that number
+    // was right.
     @Test("ends with an error where a hostile file leads it to the same pages repeatedly")
     func circles() throws {
         let disk = try SimulatedDisk()

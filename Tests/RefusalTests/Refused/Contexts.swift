@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes where only reading is possible, and what must not leave its call or its thread.
+// Writes where only reading is possible, and values that must not leave their call or thread.
 
 import Hornbeam
 

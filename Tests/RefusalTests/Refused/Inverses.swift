@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of relations that don't fit together. Each mistake is in the first type of its pair.
+// Pairs of relations that don't match. Each mistake is in the first type of its pair.
 
 import Hornbeam
 
-// The other side knows nothing of this one.
+// The other side doesn't name this one.
 
 #if REFUSED
     // refused: the other side is one-way: give it an 'inverse:' too, or this one none
@@ -56,7 +56,7 @@ struct Player {
     @Relationship(inverse: \.players) var team: Team?
 }
 
-// The other side is a property that is no relation, or isn't there.
+// The other side is a property that is no relation, or is missing.
 
 #if REFUSED
     // refused: value of type 'Book' has no member '$place'

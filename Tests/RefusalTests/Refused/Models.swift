@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entities that the refusals are about. These compile.
+// The entities that the refusals use. They compile.
 
 import Hornbeam
 
@@ -33,7 +33,7 @@ enum Mood: String, Codable {
     case calm, wild
 }
 
-/// Has no order.
+/// A type without an order.
 struct Profile: Codable, Equatable, Sendable {
     var about = ""
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of other stores: each message names the word here.
+// The words of other stores: each message has the word to use here.
 
 import Hornbeam
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions that make no sense for the types in them.
+// Queries that make no sense for the types in them.
 
 import Hornbeam
 
