@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command is given: options with values, flags, and words.
+// The arguments of a command: options with values, flags, and words.
 
 /// Options of the form `--name value`, `--name=value` or `--name`, and words without a name.
 package struct Arguments {
     package private(set) var words: [String] = []
     private var options: [String: String] = [:]
 
-    /// `flags` take no value. Refuses what is in neither list.
+    /// `flags` take no value. Throws for options in neither list.
     package init(_ arguments: [String], options known: Set<String>, flags: Set<String> = []) throws {
         var rest = arguments[...]
         while let argument = rest.popFirst() {
@@ -33,7 +33,7 @@ package struct Arguments {
 
     package func text(_ name: String) -> String? { options[name] }
 
-    /// Refuses numbers below `least`.
+    /// Returns an option's number. Refuses numbers below `least`.
     package func number(_ name: String, _ standard: Int, least: Int = 0) throws -> Int {
         guard let text = options[name] else { return standard }
         guard let number = Int(text), number >= least else {
@@ -42,13 +42,13 @@ package struct Arguments {
         return number
     }
 
-    /// A list with commas.
+    /// Returns the parts of an option's value between commas.
     package func list(_ name: String) -> [String] {
         options[name]?.split(separator: ",").map(String.init) ?? []
     }
 }
 
-/// What is wrong, in words for whoever called.
+/// A failure, described for the caller.
 package struct BenchError: Error, CustomStringConvertible {
     package let description: String
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The disk without a store: what a durable commit can't be faster than.
+// The disk without a store: no durable commit can be faster.
 
 import Foundation
 

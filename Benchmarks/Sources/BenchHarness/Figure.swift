@@ -1,48 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run measures, as it is kept in JSON.
+// The results of a run, as JSON keeps them.
 
-/// What one engine did in one workload, in one round. Sizes in bytes.
+/// The result of one engine in one workload, in one round. Sizes are in bytes.
 package struct Figure: Codable, Sendable {
     package var workload: String
     package var engine: String
-    /// The texts that full text was measured with.
+    /// The name of the texts, for full text.
     package var corpus: String?
     package var round: Int
     package var operations: Int
     package var seconds: Double
-    /// Of all processors, background threads included; nil where it was not asked for.
+    /// The time on all processors, including background threads; nil if it wasn't requested.
     package var processorSeconds: Double?
-    /// What an operation makes or reads, where that is the question.
+    /// The size that an operation encodes or decodes, for workloads about that.
     package var encodedBytes: Int?
-    /// What was measured, where that is no time.
+    /// The measured value, for workloads that don't measure time.
     package var value: Double?
-    /// What `value` is the mean of, where another engine's are compared with it one by one.
+    /// The values whose mean is `value`, for comparing them one by one with another engine's.
     package var values: [Double]?
     package var latency: LatencySummary?
-    /// Handed to calls that write meanwhile, and the number of these calls.
+    /// Bytes given to calls that write, and the number of these calls.
     package var writtenBytes: Int
     package var writeCalls: Int
-    /// What the files take on the disk afterwards.
+    /// Bytes that the files take on the disk afterwards.
     package var diskBytes: Int
-    /// Resident afterwards: memory that no file backs, and memory that files back.
+    /// Resident memory afterwards: not backed by files, and backed by files.
     package var anonymousBytes: Int
     package var mappedBytes: Int
-    /// Of the measuring thread.
+    /// Allocations of the measuring thread.
     package var allocations: Int
 
-    /// What stands for an engine where the machine itself was measured.
+    /// The engine's name in measurements of the machine itself.
     package static let machine = "machine"
 
     package var perSecond: Double { Double(operations) / seconds }
 }
 
-/// All figures of a run, and what they were taken with.
+/// All results of a run, and its conditions.
 package struct Report: Codable {
     package var count: Int
     package var seed: UInt64
     package var rounds: Int
     package var version: String
-    /// When it ended, and the words that asked for it.
+    /// When the run ended, and its command.
     package var date = ""
     package var command = ""
     package var figures: [Figure]
@@ -55,7 +55,7 @@ package struct Report: Codable {
         figures = []
     }
 
-    /// In the order in which they were measured first.
+    /// The workloads, in the order in which they were first measured.
     package var workloads: [String] {
         var names: [String] = []
         for figure in figures where !names.contains(figure.workload) { names.append(figure.workload) }
@@ -72,18 +72,18 @@ package struct Report: Codable {
         figures.filter { $0.workload == workload && $0.engine == engine }
     }
 
-    /// Median of the rounds' medians in nanoseconds.
+    /// Returns the median of the rounds' medians, in nanoseconds.
     package func latency(_ workload: String, _ engine: String) -> UInt64? {
         median(workload, engine) { $0.latency.map { Double($0.p50) } }.map { UInt64($0) }
     }
 
-    /// Median of what the rounds say, of those that say something.
+    /// Returns the median of a value over the rounds that have it.
     package func median(_ workload: String, _ engine: String, _ value: (Figure) -> Double?) -> Double? {
         let values = figures(workload, engine).compactMap(value).sorted()
         return values.isEmpty ? nil : (values[values.count / 2] + values[(values.count - 1) / 2]) / 2
     }
 
-    /// Median of the rounds, and how far the rounds lie apart as a share of it.
+    /// Returns the median of the rounds, and their spread as a share of it.
     package func speed(_ workload: String, _ engine: String) -> (median: Double, spread: Double)? {
         let speeds = figures(workload, engine).map(\.perSecond).sorted()
         guard let least = speeds.first, let most = speeds.last else { return nil }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock, and what single operations take by it.
+// The clock, and the times of single operations.
 
 import Foundation
 
-/// Nanoseconds of the clock that neither jumps nor stops.
+/// Returns the nanoseconds of a clock that neither jumps nor stops.
 package func nanoseconds() -> UInt64 {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
-/// Nanoseconds that the threads of this process have run on a processor.
+/// Returns the nanoseconds that the threads of this process have run on a processor.
 package func processorNanoseconds() -> UInt64 {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
@@ -29,7 +29,7 @@ package struct Latencies {
         all.append(nanoseconds() - start)
     }
 
-    /// The same for what gives something.
+    /// Times an operation with a result.
     package mutating func timed<Result>(_ body: () throws -> Result) rethrows -> Result {
         let start = nanoseconds()
         let result = try body()
@@ -47,7 +47,7 @@ package struct Latencies {
 
     package mutating func add(_ others: Latencies) { all += others.all }
 
-    /// Number, percentiles and longest, for people.
+    /// Number, percentiles and maximum, as text.
     package var words: String {
         guard let summary else { return "none" }
         let parts = [summary.p50, summary.p99, summary.p999, summary.most].map {
@@ -65,7 +65,7 @@ package struct Latencies {
     }
 }
 
-/// In nanoseconds.
+/// Percentiles in nanoseconds.
 package struct LatencySummary: Codable, Sendable {
     package var p50: UInt64
     package var p99: UInt64

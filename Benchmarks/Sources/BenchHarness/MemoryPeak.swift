@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The most memory that a part takes: the system keeps no such number of what no file backs.
+// The peak of a part's anonymous memory, for which the system has no counter.
 
 import Foundation
 
-/// Looks every few milliseconds, on a thread of its own.
+/// Samples memory every few milliseconds, on a thread of its own.
 package final class MemoryPeak: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = NSLock()
@@ -18,7 +18,7 @@ package final class MemoryPeak: @unchecked Sendable {
         }
     }
 
-    /// False when nobody asks any more.
+    /// Takes a sample. Returns false once the measurement has ended.
     private func look() -> Bool {
         let now = Machine.resident.anonymous
         return lock.withLock {
@@ -27,7 +27,7 @@ package final class MemoryPeak: @unchecked Sendable {
         }
     }
 
-    /// The most bytes since it was made. It looks no more.
+    /// Ends the measurement. Returns the peak in bytes since its beginning.
     package func end() -> Int {
         let wasEnded = lock.withLock { () -> Bool in
             defer { isEnded = true }

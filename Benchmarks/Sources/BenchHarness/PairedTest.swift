@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether two engines that were asked the same queries differ by more than chance.
+// Tests whether two engines differ by more than chance on the same queries.
 
 /// Fisher's randomization test for paired values, which Smucker, Allan and Carterette ("A comparison of statistical
 /// significance tests for information retrieval evaluation", 2007) advise for such measures.
 package enum PairedTest {
     private static let turns = 10_000
 
-    /// How likely means lie at least as far apart if it is chance which value of a pair is whose: the share of random
-    /// swaps that give such a difference. Two-sided, always the same for the same values. 1 where no pair differs.
+    /// Returns the probability that the means differ at least as much if chance decides which value of a pair belongs
+    /// to which engine: the share of random swaps that give such a difference. It is two-sided, and depends only on
+    /// the values. It is 1 if no pair differs.
     package static func chance(_ left: [Double], _ right: [Double]) -> Double {
         let differences = zip(left, right).map { $0 - $1 }.filter { $0 != 0 }
         guard !differences.isEmpty else { return 1 }
-        // What adding in another order changes is no difference.
+        // Differences due to the order of additions don't count.
         let least = abs(differences.reduce(0, +)) - 1e-9
         var random = SplitMix(state: 1)
         var count = 0

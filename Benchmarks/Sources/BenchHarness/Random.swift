@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chance that can be repeated: everything random in a run comes from its seed.
+// Repeatable randomness: everything random in a run comes from its seed.
 
 import Foundation
 
@@ -18,8 +18,8 @@ package struct SplitMix: RandomNumberGenerator {
     }
 }
 
-/// Numbers below `count` with the skew of YCSB: number r's share is proportional to 1 / (r + 1)^0.99, spread over all
-/// numbers (Gray et al., "Quickly generating billion-record synthetic databases").
+/// Numbers below `count` with the skew of YCSB: the share of number r is proportional to 1 / (r + 1)^0.99, spread
+/// over all numbers (Gray et al., "Quickly generating billion-record synthetic databases").
 package struct Zipf {
     private let count: Int
     private let theta = 0.99
@@ -35,7 +35,7 @@ package struct Zipf {
         eta = (1 - pow(2.0 / Double(count), 1 - theta)) / (1 - two / zeta)
     }
 
-    /// A rank, the most popular being 0.
+    /// Returns a rank; 0 is the most popular one.
     package func rank(_ random: inout SplitMix) -> Int {
         let uniform = Double.random(in: 0..<1, using: &random)
         let share = uniform * zeta
@@ -44,7 +44,7 @@ package struct Zipf {
         return min(count - 1, Int(Double(count) * pow(eta * uniform - eta + 1, 1 / (1 - theta))))
     }
 
-    /// The number of an entry; popular ones lie anywhere.
+    /// Returns the number of an entry. Popular ones are anywhere.
     package func next(_ random: inout SplitMix) -> Int {
         Int(UInt64(rank(&random)) &* 0x9E37_79B9_7F4A_7C15 % UInt64(count))
     }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// One engine's way through one scenario, in a process of its own.
+// One engine in one scenario, in a process of its own.
 
 import CCounts
 import Foundation
 
-/// Runs the parts of a scenario and tells their figures.
+/// Runs the parts of a scenario and reports their results.
 package final class Run {
     /// The engine's name.
     package let engine: String
-    /// A folder for the store alone.
+    /// A folder for only this store.
     package let folder: String
-    /// Entries that a store of this run has, unless the workload says otherwise.
+    /// Number of entries in the store, unless the workload says otherwise.
     package let count: Int
     package let seed: UInt64
     private let round: Int
     private let wanted: Set<String>
 
-    /// From what the parent has said.
+    /// Creates the run from the parent's arguments.
     package init(_ arguments: Arguments) throws {
         guard let engine = arguments.text("engine"), let folder = arguments.text("folder") else {
             throw BenchError("child is for hornbeam-bench itself: see run")
@@ -29,14 +29,15 @@ package final class Run {
         wanted = Set(arguments.list("workload"))
     }
 
-    /// What a child is told.
+    /// The options of a child.
     package static let options: Set<String> = ["engine", "workload", "n", "seed", "round", "folder"]
 
     package var storePath: String { folder + "/store" }
 
     package func wants(_ name: String) -> Bool { wanted.contains(name) }
 
-    /// A part that changes the store, so that later ones need it: it is done in any case, and told if it was asked for.
+    /// Runs a part that changes the store. Later parts need it, so it always runs, and is reported if it was
+    /// requested.
     package func change(_ name: String, _ operations: Int, _ body: (inout Latencies) throws -> Void) throws {
         var latencies = Latencies()
         guard wants(name) else { return try body(&latencies) }
@@ -59,9 +60,9 @@ package final class Run {
         try tell(figure)
     }
 
-    /// The same for operations one by one. If `bare` was asked for, each is followed by a durable write of 4 KiB to a
-    /// file of its own, whose times are told under that name: what the disk alone takes in the same moments. The
-    /// figures of the part itself don't have these writes.
+    /// Like `change`, with single operations. If `bare` was requested, a durable write of 4 KiB to another file
+    /// follows each of them, and the times of these writes are reported under that name: the disk's own time at the
+    /// same moments. The part's own figures don't include them.
     package func changeBesideBare(
         _ name: String, _ operations: Int, bare: String, _ body: (Int) throws -> Void
     ) throws {
@@ -87,13 +88,14 @@ package final class Run {
         try tell(bare, alone)
     }
 
-    /// A part that leaves the store as it was.
+    /// Runs a part that doesn't change the store.
     package func look(_ name: String, _ operations: Int, _ body: (inout Latencies) throws -> Void) throws {
         if wants(name) { try change(name, operations, body) }
     }
 
-    /// Waits, for a minute at most, until the engine's own threads have done what changes left to them. Otherwise some
-    /// runs would find pages moved between a first reading, which makes them warm, and the measured one.
+    /// Waits, for a minute at most, until the engine's own threads have done the work that changes left to them.
+    /// Otherwise some runs would find pages moved between a first reading, which makes them warm, and the measured
+    /// one.
     package func awaitRest() {
         var quiet = 0
         var before = processorNanoseconds()
@@ -113,19 +115,19 @@ package final class Run {
             anonymousBytes: resident.anonymous, mappedBytes: resident.mapped, allocations: 0)
     }
 
-    /// To the parent, as a line of JSON.
+    /// Sends a result to the parent, as a line of JSON.
     private func tell(_ figure: Figure) throws {
         var line = try JSONEncoder().encode(figure)
         line.append(UInt8(ascii: "\n"))
         try FileHandle.standardOutput.write(contentsOf: line)
     }
 
-    /// Tells a figure that was measured otherwise.
+    /// Reports a result that was measured in another way.
     package func tell(_ name: String, operations: Int, seconds: Double) throws {
         if wants(name) { try tell(figure(name, operations: operations, seconds: seconds, Latencies())) }
     }
 
-    /// Tells what isn't a time, and what it is the mean of.
+    /// Reports a value that isn't a time, and the values whose mean it is.
     package func tell(_ name: String, value: Double, of values: [Double]? = nil) throws {
         guard wants(name) else { return }
         var figure = figure(name, operations: 1, seconds: 1, Latencies())
@@ -133,7 +135,7 @@ package final class Run {
         try tell(figure)
     }
 
-    /// Tells a figure of another engine than the run's, with what an operation makes or reads.
+    /// Reports a result of another engine than the run's, with the bytes of an operation.
     package func tell(_ name: String, engine: String, operations: Int, seconds: Double, bytes: Int) throws {
         guard wants(name) else { return }
         var figure = figure(name, operations: operations, seconds: seconds, Latencies())
@@ -142,8 +144,8 @@ package final class Run {
         try tell(figure)
     }
 
-    /// Tells operations that were timed one by one, with other work between them.
-    /// - Parameter engine: nil for that of the run.
+    /// Reports operations that were timed singly, with other work between them.
+    /// - Parameter engine: nil for the run's engine.
     package func tell(_ name: String, _ latencies: Latencies, engine: String? = nil) throws {
         guard wants(name) else { return }
         var figure = figure(name, of: latencies)
@@ -156,7 +158,7 @@ package final class Run {
         return figure(name, operations: latencies.all.count, seconds: Double(time) * 1e-9, latencies)
     }
 
-    /// Does a part in turns with the least that the machine itself must do for it, and tells both.
+    /// Runs a part alternately with the least work that the machine itself needs for it, and reports both.
     package func beside(
         _ name: String, rounds: Int, _ part: (Int) throws -> Void, _ machine: (Int) throws -> Void
     ) throws {
@@ -173,7 +175,7 @@ package final class Run {
         try tell(figure)
     }
 
-    /// Runs the body on threads of their own, each with its number, and rethrows the first error.
+    /// Runs the body on several threads, each with its number, and rethrows the first error.
     package func onThreads(_ number: Int, _ body: @escaping @Sendable (Int) throws -> Void) throws {
         let outcome = Outcome()
         let threads = (0..<number).map { index in
@@ -189,7 +191,7 @@ package final class Run {
     }
 }
 
-/// What became of some threads.
+/// The results of some threads.
 private final class Outcome: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = NSCondition()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's own malloc takes the place of libc's for every library in the process. Ours counts, and calls libc's.
+// A program's own malloc replaces libc's for every library in the process. This one counts, and calls libc's.
 #include "counts.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells callgrind what to count. Its header is a part of valgrind's package; without it there is nothing to tell.
+// Controls callgrind's counting. The header belongs to valgrind's package; without it these functions do nothing.
 #include "counts.h"
 
 #if __has_include(<valgrind/callgrind.h>)

@@ -25,7 +25,7 @@ template <typename Body> auto guarded(Body body, decltype(body()) failure) -> de
     return failure;
 }
 
-/// Letters and digits of any script: what all engines take as parts of a word.
+/// Letters and digits of any script, which all engines take as parts of a word.
 bool is_word(unsigned character) {
     switch (Xapian::Unicode::get_category(character)) {
     case Xapian::Unicode::UPPERCASE_LETTER:
@@ -42,7 +42,7 @@ bool is_word(unsigned character) {
     }
 }
 
-/// Xapian's longest term has 245 bytes; longer words are cut, as its own TermGenerator leaves them out.
+/// Xapian's longest term has 245 bytes. Longer words are cut; its own TermGenerator leaves them out.
 const size_t longest = 240;
 
 template <typename Body> void each_word(const char *text, size_t size, Body body) {
@@ -85,9 +85,9 @@ static int best(
     size_t *bytes) {
     Xapian::Enquire enquire(database.database);
     enquire.set_query(query);
-    // k1, k2, k3, b and the least length: those of the other engines.
+    // k1, k2, k3, b and the minimum length, as in the other engines.
     enquire.set_weighting_scheme(Xapian::BM25Weight(1.2, 0, 1, 0.75, 0));
-    // Of equals the smaller number, as the others have it.
+    // Ties are ordered by the smaller number, as in the other engines.
     enquire.set_docid_order(Xapian::Enquire::ASCENDING);
     int count = 0;
     Xapian::MSet found = enquire.get_mset(0, limit);
@@ -182,7 +182,7 @@ text_xapian_query *text_xapian_query_make(
                 std::vector<std::string> terms(words, words + count);
                 if (database->indexes == TEXT_XAPIAN_STEMS)
                     std::transform(terms.begin(), terms.end(), terms.begin(), stem);
-                // A phrase's window is as wide as the phrase.
+                // The window of a phrase is the number of its words.
                 int window = kind == TEXT_XAPIAN_PHRASE ? count : kind == TEXT_XAPIAN_NEAR ? distance + 1 : 0;
                 made->query = Xapian::Query(operation, terms.begin(), terms.end(), window);
             }
@@ -206,7 +206,7 @@ int text_xapian_best(
                     if (bytes) *bytes = 0;
                     return best(*database, query->query, limit, numbers, scores, bytes);
                 } catch (const Xapian::DatabaseModifiedError &) {
-                    // A writer has committed twice meanwhile: what was read is gone, and to be read anew.
+                    // A writer has committed twice meanwhile: the read state is gone, and the read is repeated.
                     if (tries == 100) throw;
                     database->database.reopen();
                 }
@@ -225,8 +225,8 @@ int64_t text_xapian_count(text_xapian *database, const text_xapian_query *query)
                 enquire.set_weighting_scheme(Xapian::BoolWeight());
                 return enquire.get_mset(0, 0, all).get_matches_estimated();
             } catch (const Xapian::DatabaseCorruptError &) {
-                // Xapian 1.4.22 takes a word that is in all documents for a list without gaps, also after deletes, where
-                // nothing weighs. With weights it reads the list itself.
+                // Xapian 1.4.22 treats a word in all documents as a list without gaps, even after deletions, if
+                // nothing has a weight. With weights it reads the list itself.
                 enquire.set_weighting_scheme(Xapian::BM25Weight());
                 return enquire.get_mset(0, 0, all).get_matches_estimated();
             }

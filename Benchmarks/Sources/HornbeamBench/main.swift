@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures Hornbeam beside the peers that are installed. Ratios count: absolute figures on a shared machine mean
-// little.
+// Measures Hornbeam beside the installed peers. Ratios count: absolute figures on a shared machine mean little.
 
 import Foundation
 
@@ -52,7 +51,7 @@ let help = """
       load MEBIBYTES         one large transaction [--cache MEBIBYTES] [--order sorted|random] [--seed NUMBER]
     """
 
-/// A folder of its own beneath the current one, as long as the body runs.
+/// Runs the body with a temporary folder in the current one.
 func inFolder(_ body: (String) throws -> Void) throws {
     let folder = FileManager.default.currentDirectoryPath + "/bench-\(getpid())"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

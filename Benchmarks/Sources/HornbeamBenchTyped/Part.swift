@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a scenario that there is on disk and in memory.
+// The parts of a scenario that exist on disk and in memory.
 
 import BenchHarness
 
@@ -12,7 +12,7 @@ struct Part {
         prefix = isInMemory ? "memory-" : ""
     }
 
-    /// The workload's name in the catalogue.
+    /// Returns the workload's name in the catalogue.
     func name(_ name: String) -> String { prefix + name }
 
     func change(_ name: String, _ operations: Int, _ body: (inout Latencies) throws -> Void) throws {
@@ -23,14 +23,14 @@ struct Part {
         try run.look(self.name(name), operations, body)
     }
 
-    /// Once through the questions for the answers, which also makes the store warm; and then with the clock.
+    /// Runs each query once to check the answer, which also warms the store, and then with the clock.
     func measure<Question>(
         _ name: String, _ questions: [(Question, answer: Answer)], _ ask: (Question) throws -> Answer
     ) throws {
         try measure(name, questions, by: \.self, ask)
     }
 
-    /// `by`: the part of the answer that must be right.
+    /// `by` gives the part of the answer that must be right.
     func measure<Question, Value: Equatable>(
         _ name: String, _ questions: [(Question, answer: Answer)], by part: (Answer) -> Value,
         _ ask: (Question) throws -> Answer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite as one uses it by hand: one connection for one thread, prepared statements, texts bound without a copy. On
-// disk WAL with synchronous=FULL, a memory map and 64 MB of cache.
+// SQLite used directly: one connection for each thread, prepared statements, texts bound without a copy. On disk it
+// uses WAL with synchronous=FULL, a memory map and 64 MB of cache.
 
 #if PEER_SQLITE
     import BenchHarness
@@ -12,7 +12,7 @@
         private let beginImmediate: SQLiteStatement
         private let commit: SQLiteStatement
 
-        /// `path`: nil for a database in memory.
+        /// `path` is nil for a database in memory.
         init(path: String?, schema: [String]) throws {
             var opened: OpaquePointer?
             let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
@@ -78,7 +78,7 @@
             }
         }
 
-        /// For a statement that gives no rows.
+        /// Runs a statement that returns no rows.
         func run() throws {
             let code = sqlite3_step(pointer)
             sqlite3_reset(pointer)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the scenarios of entities for hornbeam-bench, as its child: Hornbeam's Swift library beside SQLite as one writes
-// it by hand. It is a program of its own because hornbeam-bench has Hornbeam's C library, and with it the engine,
-// already.
+// Runs the scenarios of entities as a child of hornbeam-bench: Hornbeam's Swift library beside SQLite used directly.
+// It is a separate program because hornbeam-bench already has Hornbeam's C library, and with it the engine.
 
 import BenchHarness
 import Foundation
@@ -21,7 +20,7 @@ func perform(_ scenario: String, _ run: Run) throws {
     }
 }
 
-/// Runs a command that is no scenario. Returns false for other words.
+/// Runs a command that is no scenario. Returns false for other arguments.
 func runCommand(_ words: [String]) throws -> Bool {
     let rest = Array(words.dropFirst())
     switch words.first {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two threads that read in turn, each get in a transaction of its own: for `hornbeam-bench shared-lines`, which looks at
-// the trace of their memory. In C, because all that a program does before it begins is traced too, and a Swift program
-// with Foundation does a hundred times as much.
+// Two threads that read alternately, each get in a transaction of its own: for `hornbeam-bench shared-lines`, which
+// examines the trace of their memory accesses. It is in C, because the start of a program is traced too, and a Swift
+// program with Foundation does a hundred times as much before it begins.
 #include <hornbeam.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 enum { entries = 2000, reads = 100, warming = 4, rounds = 6 };
 
-/// A store to place n says that phase n of the trace begins: 0 is nobody's, 1 and 2 are the threads'.
+/// A store to element n marks the beginning of phase n in the trace: 0 belongs to no thread, 1 and 2 to the threads.
 static volatile char marks[128] __attribute__((aligned(128)));
 
 static hb_store *store;
@@ -81,13 +81,14 @@ static void print_maps(void) {
     fclose(maps);
 }
 
-/// The path of a file that is not there yet. Prints where the marks are, and the process's mappings.
+/// The argument is the path of a file that doesn't exist yet. Prints the address of the marks, and the process's
+/// mappings.
 int main(int count, char **words) {
     pthread_t threads[2];
     hb_txn *txn;
     if (count != 2) return 2;
     fill(words[1]);
-    // Anew: a store that has committed has a thread of its own, which would be traced with the others.
+    // Opened again: a store that has committed has a thread of its own, which would be traced too.
     check(hb_open(words[1], NULL, &store), "hb_open");
     check(hb_begin(store, HB_READ, &txn), "hb_begin");
     check(hb_tree_open(txn, "t", 0, &tree), "hb_tree_open");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large the engines' files become beside what they hold, under ordinary changes, and what remains.
+// The sizes of the engines' files, compared with their content, under ordinary changes and afterwards.
 //
 //     hornbeam-bench churn [--n NUMBER] [--rounds NUMBER] [--engine A,B]
 
@@ -40,7 +40,7 @@ struct Churn {
         }
     }
 
-    /// After each step, and the largest of them.
+    /// Returns the sizes after each step, and the largest of them.
     private func sizes(of engine: any Engine.Type, in folder: String) throws -> [Int] {
         var random = SplitMix(state: seed &+ 1)
         var sizes: [Int] = []

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large a file becomes beside what it holds, and what is written for that, when entries are inserted at random in
+// The size of a file compared with its content, and the bytes written for it, when entries are inserted at random in
 // durable batches.
 //
 //     hornbeam-bench reliability growth [--n NUMBER] [--batch NUMBER]

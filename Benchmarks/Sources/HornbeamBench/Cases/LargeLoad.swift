@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A load in one transaction, larger than the memory it may take: how much anonymous memory the process has at most, how
-// long it takes, and how large the file becomes.
+// A load in one transaction, larger than its memory limit: the peak of the process's anonymous memory, the time, and
+// the size of the file.
 //
 //     hornbeam-bench load MEBIBYTES [--cache MEBIBYTES] [--order sorted|random] [--seed NUMBER]
 
 import BenchHarness
 import Foundation
 
-/// Entries of 16-byte keys and 1,000-byte values, made as they are put: they take no memory of their own.
+/// Entries of 16-byte keys and 1,000-byte values, generated when they are put, so that they take no memory.
 struct LargeLoad {
     static let keySize = 16
     static let valueSize = 1000
@@ -60,7 +60,7 @@ struct LargeLoad {
 
     private func put(_ index: Int, in store: BenchStore, _ transaction: OpaquePointer?) throws {
         var random = SplitMix(state: seed &+ UInt64(index))
-        // Each number once: an odd factor permutes the 64-bit numbers.
+        // Each number occurs once: an odd factor permutes the 64-bit numbers.
         let number = isSorted ? UInt64(index) : UInt64(index) &* 0x9E37_79B9_7F4A_7C15
         try withUnsafeTemporaryAllocation(byteCount: Self.keySize + Self.valueSize, alignment: 8) { entry in
             entry.storeBytes(of: number.bigEndian, as: UInt64.self)

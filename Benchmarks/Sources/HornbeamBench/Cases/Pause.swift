@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a writer sees of a checkpoint: the time of durable commits of one key while checkpoints of many dirty pages run,
-// beside that of the same commits without one.
+// The effect of a checkpoint on a writer: the times of durable commits of one key while checkpoints of many dirty
+// pages run, and the times of such commits without a checkpoint.
 //
 //     hornbeam-bench reliability pause [--runs NUMBER] [--n NUMBER] [--dirty MEBIBYTES]
 
@@ -25,7 +25,7 @@ struct Pause {
         var checkpoints = Latencies()
         for round in 0...rounds {
             try HornbeamEngine.check(hb_checkpoint(store.store))
-            // The first round is the journal's: it grows to its size.
+            // The first round isn't measured: in it the journal grows to its size.
             if round == 1 { (quiet, beside, checkpoints) = (Latencies(), Latencies(), Latencies()) }
             for _ in 0..<1000 { try commit(to: store, &random, &quiet) }
             while try store.figures.dirty_bytes < dirtyBytes {
@@ -69,7 +69,7 @@ private final class BackgroundCheckpoint: @unchecked Sendable {
 
     var hasEnded: Bool { result.withLock { $0 != nil } }
 
-    /// How long it took, once it has ended.
+    /// Waits for the checkpoint's end, and returns its time.
     func latencies() throws -> Latencies {
         let result = result.withLock { $0 }
         try HornbeamEngine.check(result?.code ?? Int32(HB_OK))

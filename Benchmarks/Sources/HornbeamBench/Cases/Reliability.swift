@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What safety costs: the figures of Docs/reliability.md.
+// The costs of safety: the figures of Docs/reliability.md.
 //
 //     hornbeam-bench reliability commits [--n NUMBER]     bytes and time of a durable commit of one key
 //     hornbeam-bench reliability updates [--n NUMBER]     bytes written for random updates
@@ -13,7 +13,7 @@ import CHornbeam
 import Foundation
 
 struct Reliability {
-    /// A folder that goes away afterwards.
+    /// A folder that is removed afterwards.
     private let folder: String
     private let arguments: Arguments
     private let count: Int
@@ -111,8 +111,8 @@ struct Reliability {
         print("opening, with recovery, and closing again: \(duration)")
     }
 
-    /// Commits batches in ascending order, as fast as it can, until a journal of the largest size is half full, from
-    /// where on a checkpoint races with the commits; says how much is in it, and dies.
+    /// Commits batches in ascending order, as fast as possible, until a journal of the largest size is half full,
+    /// when a checkpoint begins. Then reports the journal's content, and dies.
     static func fillJournal(path: String) throws {
         let store = try BenchStore(path: path, checkpointBytes: 64 << 20)
         for batch in 0..<1_000_000 {

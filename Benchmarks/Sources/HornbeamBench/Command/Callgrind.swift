@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts instructions with valgrind. It runs a program on a processor of its own making, so the count depends neither
-// on what else the machine does nor on the machine, with one exception: on a processor without AVX2 its own has none
-// either, and libraries that choose code by that take other instructions.
+// Counts instructions with valgrind. It runs a program on a simulated processor, so the counts depend neither on the
+// load of the machine nor on the machine, with one exception: on a processor without AVX2 the simulated one has none
+// either, and libraries that choose their code by that take other instructions.
 
 import BenchHarness
 import Foundation
 
-/// Of one workload, for one operation.
+/// The counts of one workload, for one operation.
 struct Count: Codable {
     var instructions: Double
     var allocations: Double
@@ -15,7 +15,7 @@ struct Count: Codable {
 enum Callgrind {
     static let program = "/usr/bin/valgrind"
 
-    /// Counts of the thread that does the workloads: what background threads do depends on when they run.
+    /// Counts the thread that runs the workloads: the work of background threads depends on when they run.
     static func counts(
         _ scenario: Scenario, _ workloads: [Workload], _ engine: any Engine.Type, folder: String, count: Int,
         seed: UInt64
@@ -27,8 +27,8 @@ enum Callgrind {
         }
     }
 
-    /// The same of a child that is run otherwise: what it is told is which copy of hornbeam-bench to run, what runs
-    /// that, and what the environment must have.
+    /// Counts a child that `run` starts. `run` gets the copy of hornbeam-bench to run, the command that runs it, and
+    /// the environment it needs.
     static func counts(
         in folder: String,
         _ run: (_ program: String, _ under: [String], _ environment: [String: String]) throws -> [Figure]
@@ -57,8 +57,8 @@ enum Callgrind {
         return counts
     }
 
-    /// Copies of this build's programs and library: valgrind stumbles over what Swift writes for debuggers. The names
-    /// of functions stay. Made once in a folder; the path of hornbeam-bench among them.
+    /// Makes copies of this build's programs and library without debug information, on which valgrind fails. The
+    /// names of functions stay. Copies once to a folder; returns the path of hornbeam-bench there.
     static func withoutDebugInformation(in folder: String) throws -> String {
         let target = folder + "/programs"
         let name = (Child.program as NSString).lastPathComponent
@@ -76,7 +76,7 @@ enum Callgrind {
         return target + "/" + name
     }
 
-    /// Instructions of the first thread, by the names that `instructions_end` gave.
+    /// Returns the instructions of the first thread, by the names given to `instructions_end`.
     private static func totals(in folder: String) throws -> [String: Double] {
         var totals: [String: Double] = [:]
         for name in try FileManager.default.contentsOfDirectory(atPath: folder) where name.hasSuffix("-01") {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run as a picture.
+// A chart of a run.
 
 import BenchHarness
 import Foundation
 
-/// How many times faster Hornbeam is than each peer: a bar for each workload and peer, on a logarithmic scale, as SVG.
-/// Bars to the right of the line at 1 are faster, those to the left slower. Colours follow the reader's light or dark.
+/// How many times faster Hornbeam is than each peer: a bar for each workload and peer, on a logarithmic scale, as
+/// SVG. Bars to the right of the line at 1 mean faster, bars to the left slower. Colours follow the reader's light or
+/// dark mode.
 struct Chart {
     private let report: Report
     private let peers: [String]
@@ -34,7 +35,7 @@ struct Chart {
     private static let left = 120.0
     private static let right = 790.0
     private static let top = 52
-    /// Ratios beyond are drawn to the edge; their figure stands beside the bar.
+    /// Ratios outside of the scale are drawn to the edge; their figure is beside the bar.
     private static let scale = 0.1...1_000.0
 
     private func place(_ ratio: Double) -> Double {
@@ -64,7 +65,7 @@ struct Chart {
         }
     }
 
-    /// Where each row begins, and last where the next one would.
+    /// The top of each row, and last that of the row after the end.
     private var rowTops: [Int] {
         workloads.reduce(into: [Self.top]) { tops, workload in
             tops.append((tops.last ?? 0) + rivals(workload).count * Self.barHeight + Self.gap)

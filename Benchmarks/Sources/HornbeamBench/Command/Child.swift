@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scenario in a process of its own, so that no engine meets another's memory. The child tells each figure as a line
-// of JSON on its standard output.
+// A scenario in a process of its own, so that no engine is affected by another's memory. The child reports each
+// result as a line of JSON on its standard output.
 
 import BenchHarness
 import Foundation
@@ -8,8 +8,8 @@ import Foundation
 enum Child {
     static let program: String = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
 
-    /// In the parent. `program`: a copy of this one that the child is. `under`: a program and its arguments that
-    /// runs the child, such as a profiler, and what the environment has besides.
+    /// Runs a scenario, in the parent. `program` is a copy of this program that the child runs, `under` a program
+    /// with arguments that runs the child, such as a profiler; `environment` is added to the environment.
     static func run(
         _ scenario: Scenario, _ workloads: [Workload], _ engine: any Engine.Type, folder: String, count: Int,
         seed: UInt64, round: Int = 0, program: String = program, under: [String] = [],
@@ -28,7 +28,7 @@ enum Child {
         return try figures(of: words, "\(engine.name) in \(scenario.name)", environment: environment)
     }
 
-    /// Runs a program and its arguments, and takes what it tells. `what`: for the error if it fails.
+    /// Runs a program with arguments, and returns the results it reports. `what` names it in the error if it fails.
     static func figures(of words: [String], _ what: String, environment: [String: String] = [:]) throws -> [Figure] {
         try output(of: words, what, environment: environment).split(separator: UInt8(ascii: "\n"))
             .map { try JSONDecoder().decode(Figure.self, from: $0) }
@@ -60,7 +60,7 @@ enum Child {
         }
     }
 
-    /// In the child.
+    /// Runs the scenario, in the child.
     static func main(_ arguments: [String]) throws {
         let arguments = try Arguments(arguments, options: Run.options)
         guard let run = (allScenarios + [scaling]).first(where: { $0.name == arguments.words.first })?.run else {

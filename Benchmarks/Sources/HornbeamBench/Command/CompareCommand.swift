@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `compare`: two runs' JSON, side by side. A change within what the rounds of either run lie apart is noise.
+// `compare`: the JSON of two runs side by side. A change smaller than the spread of either run's rounds is noise.
 
 import BenchHarness
 import Foundation

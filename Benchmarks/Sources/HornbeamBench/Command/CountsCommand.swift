@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `counts`: instructions and allocations an operation, which don't depend on what else the machine does.
+// `counts`: instructions and allocations of an operation, which don't depend on the load of the machine.
 
 import BenchHarness
 import Foundation
 
 struct CountsCommand {
-    /// Those that one thread does alone, and that no clock takes part in.
+    /// Workloads of a single thread that don't depend on a clock.
     private static let workloads = [
         "load-seq", "scan-full", "scan-reverse", "count-half", "entry-at", "append", "load-rand", "get-rand",
         "get-txn", "get-many", "scan-100", "update-rand", "delete-rand", "reinsert-rand", "commit", "commit-process",
@@ -13,17 +13,17 @@ struct CountsCommand {
         "entity-range", "entity-nested", "entity-update", "entity-save",
     ]
     /// Whether instructions can be compared: the baseline comes from a processor with AVX2, for which libc and the
-    /// engine have code of its own.
+    /// engine have special code.
     fileprivate static let countsAgree =
         (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8))?.contains(" avx2 ") ?? false
-    /// Beyond this share more instructions than before, a check fails.
+    /// A check fails if instructions have increased by more than this share.
     fileprivate static let tolerance = 0.02
-    /// Beyond so many more allocations, in figures and as a share: a sort or a table may take one more now and then,
-    /// by the addresses that it meets.
+    /// The allowed increase of allocations, as a number and as a share: a sort or a table may sometimes need one
+    /// more, depending on addresses.
     fileprivate static let toleratedAllocations = (number: 0.02, share: 0.001)
-    /// A workload above its former count is counted again, so often in all, and its least count is compared. Which
-    /// pages a writer has to copy depends on when the store's own thread ends its checkpoints: `delete-rand` varies by
-    /// 8 %.
+    /// A workload above its former count is counted again, up to this number of times, and the lowest count is
+    /// compared. A writer's copies of pages depend on when the store's own thread ends its checkpoints: `delete-rand`
+    /// varies by 8 %.
     private static let turns = 3
 
     private let check: String?
@@ -126,7 +126,7 @@ extension Count {
         return allocations > before.allocations * (1 + tolerated.share) + tolerated.number
     }
 
-    /// Whether it is more than it was, if it was counted before.
+    /// Returns whether the count exceeds the former one, if there is one.
     fileprivate func exceeds(_ before: Count?) -> Bool {
         guard let before else { return false }
         return hasMoreInstructions(than: before) || hasMoreAllocations(than: before)
@@ -137,7 +137,7 @@ extension Count {
             instructions: min(instructions, other.instructions), allocations: min(allocations, other.allocations))
     }
 
-    /// With as many digits as mean something.
+    /// The count with as many digits as are significant.
     fileprivate var rounded: Count {
         Count(instructions: (instructions * 10).rounded() / 10, allocations: (allocations * 1_000).rounded() / 1_000)
     }

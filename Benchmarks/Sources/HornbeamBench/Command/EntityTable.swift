@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of entities as tables: Hornbeam beside SQLite by hand, on disk and in memory, and beside the in-memory
-// model that its surface follows, whose figures were taken on another machine.
+// The figures of entities as tables: Hornbeam compared with SQLite used directly, on disk and in memory, and with the
+// in-memory model that its API follows, whose figures come from another machine.
 
 import BenchHarness
 import Foundation
 
 enum EntityTable {
-    /// What the in-memory model takes for a row: a median in seconds, or all of it where nothing is said of medians.
+    /// The in-memory model's time of a row in seconds: a median, or the whole if no median was published.
     fileprivate struct Row {
         let workload: String
         let title: String
-        /// The lower one of two.
+        /// The lower one of two published times.
         var model: Double?
-        /// Of 100,000 operations as a whole, not of one.
+        /// Whether the time is that of 100,000 operations, not of one.
         var isWhole = false
-        /// Of the model: worked out from smaller ones, not measured.
+        /// Whether the model's time was extrapolated from smaller ones.
         var isEstimate = false
     }
 
@@ -49,10 +49,10 @@ enum EntityTable {
 
     private static let coding = ["encode", "decode", "column"]
 
-    /// Those that the tables here tell, not the one of all other workloads.
+    /// The workloads in these tables, as opposed to the table of all others.
     static let workloads = Set(rows.flatMap { [$0.workload, "memory-" + $0.workload] } + coding)
 
-    /// The model's figures are of so many documents and chats, and mean nothing beside others.
+    /// The model's figures are for this number of documents and chats, and can't be compared with others.
     fileprivate static let modelCount = 1_000_000
 
     fileprivate static func times(_ report: Report) -> Table {
@@ -74,7 +74,7 @@ enum EntityTable {
         return Table(rows: table)
     }
 
-    /// What the processor did, and the slowest: the other halves of the same rows.
+    /// Processor times and maxima of these rows.
     fileprivate static func details(_ report: Report) -> Table {
         var table = [
             [
@@ -101,7 +101,7 @@ enum EntityTable {
         return Table(rows: table)
     }
 
-    /// Nanoseconds of an entity, and the bytes that it takes.
+    /// Nanoseconds and bytes of an entity.
     fileprivate static func coding(_ report: Report) -> Table? {
         let names = coding.filter(report.workloads.contains)
         guard let first = names.first else { return nil }
@@ -149,7 +149,7 @@ extension EntityTable.Row {
 extension Report {
     var hasEntities: Bool { workloads.contains { EntityTable.workloads.contains($0) } }
 
-    /// - Parameter isDetailed: with the slowest queries and the processor's time.
+    /// - Parameter isDetailed: whether to add the slowest queries and the processor's time.
     private func entityTables(isDetailed: Bool) -> [(head: String, table: Table)] {
         var tables: [(String, Table)] = []
         let times = EntityTable.times(self)
@@ -175,14 +175,14 @@ extension Report {
         return (["Taken on \(date) by `\(command)`."] + tables).joined(separator: "\n\n")
     }
 
-    /// In seconds: of the whole, or the median of single ones.
+    /// Returns seconds: of the whole, or the median of single operations.
     fileprivate func time(_ row: EntityTable.Row, _ workload: String, _ engine: String) -> Double? {
         median(workload, engine) { figure in
             row.isWhole ? figure.seconds : figure.latency.map { Double($0.p50) * 1e-9 }
         }
     }
 
-    /// Hornbeam's, SQLite's, and how many times faster Hornbeam is.
+    /// Returns Hornbeam's time, SQLite's, and how many times faster Hornbeam is.
     fileprivate func pair(_ row: EntityTable.Row, _ workload: String) -> [String] {
         let (ours, theirs) = (time(row, workload, HornbeamEngine.name), time(row, workload, "sqlite"))
         return [

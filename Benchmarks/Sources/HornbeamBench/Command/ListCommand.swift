@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `list`: engines and workloads, with what they do.
+// `list`: engines and workloads, with descriptions.
 
 enum ListCommand {
     static func run() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a run has come.
+// The progress of a run.
 
 import Foundation
 
-/// A bar on the terminal's error output; nothing where that is no terminal.
+/// A bar on the error output, if that is a terminal.
 struct Progress {
     private let steps: Int
     private var done = 0

@@ -4,11 +4,11 @@
 import BenchHarness
 import Foundation
 
-/// Cells by rows; the first row is the head.
+/// Cells by rows; the first row is the header.
 struct Table {
     var rows: [[String]]
 
-    /// Columns side by side, the first to the left, the others to the right.
+    /// Aligned columns, the first one to the left, the others to the right.
     var text: String { aligned(rows) }
 
     var markdown: String {
@@ -29,7 +29,7 @@ extension Report {
     /// Whether there are other figures than those of entities.
     var hasOrdinary: Bool { !ordinary.isEmpty || !bare.isEmpty }
 
-    /// Those that are compared with other engines, or with none; and those that are compared with the machine.
+    /// The workloads compared with other engines or with none, as opposed to those compared with the machine.
     var ordinary: [String] {
         workloads.filter { workload in
             figures(workload, Figure.machine).isEmpty && !EntityTable.workloads.contains(workload)
@@ -57,7 +57,7 @@ extension Report {
         return parts.joined(separator: "\n\n")
     }
 
-    /// A line for each workload: Hornbeam's median, and how many times faster it is than each peer.
+    /// Returns a line for each workload: Hornbeam's median, and how many times faster it is than each peer.
     private func comparison(_ name: (String) -> String) -> [[String]] {
         var rows: [[String]] = [
             ["workload", "hornbeam/s", "±"] + peers.flatMap { ["\($0)/s", "×"] }
@@ -77,7 +77,7 @@ extension Report {
         return rows
     }
 
-    /// Medians of single operations that were done in turns.
+    /// Medians of single operations that were done alternately.
     private var machine: Table {
         var rows = [["workload", "hornbeam p50", "machine p50", "times as long"]]
         for workload in bare {
@@ -88,7 +88,7 @@ extension Report {
         return Table(rows: rows)
     }
 
-    /// The mirror's: what there is no peer for, and reads in turns with libpq.
+    /// The mirror's figures: those without a peer, and reads alternating with libpq.
     private var mirror: Table? {
         var rows = [["workload", "operations/s", "p50", "p99", "libpq p50", "times as long"]]
         for (workload, _) in mirrorWorkloads {
@@ -145,7 +145,7 @@ extension Report {
     }
 }
 
-/// Columns side by side, the first to the left, the others to the right.
+/// Returns aligned columns, the first one to the left, the others to the right.
 func aligned(_ rows: [[String]]) -> String {
     let columns = rows.map(\.count).max() ?? 0
     let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `run`: every scenario by every engine, in child processes, the engines one after the other in each round, so that
-// whatever else the machine does meets all of them alike. `report`: what a run has found, once more.
+// `run`: every scenario with every engine, in child processes. In each round the engines follow one another, so that
+// other work on the machine affects all of them alike. `report`: the results of an earlier run.
 
 import BenchHarness
 import Foundation
@@ -19,7 +19,8 @@ struct RunCommand {
         parent = folder + "/bench-\(getpid())"
     }
 
-    /// How to do it again, with as many rounds as were done, and without where the files lie.
+    /// Returns the command that repeats the run, with the number of finished rounds, and without the folder of the
+    /// files.
     private func command(rounds: Int) -> String {
         let told = ["engine", "workload"].compactMap { name in arguments.text(name).map { " --\(name) \($0)" } }
         return "hornbeam-bench run --n \(selection.count) --runs \(rounds) --seed \(selection.seed)" + told.joined()
@@ -45,7 +46,7 @@ struct RunCommand {
             report.rounds = round + 1
             report.command = command(rounds: round + 1)
             report.date = String(ISO8601DateFormatter().string(from: Date()).prefix(10))
-            // After each round, for whoever has no time for all of them.
+            // Written after each round, so that the run may be ended early.
             if let json = arguments.text("json") { try writeJSON(report, to: json) }
         }
         progress.end()

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// `scaling`: what an operation costs in stores of different sizes. In a tree the cost grows with the logarithm of the
-// size; what grows faster is memory's: the larger the store, the less of it the processor's caches hold. Instructions
-// show the tree alone.
+// `scaling`: the cost of an operation in stores of different sizes. In a tree the cost grows with the logarithm of
+// the size. Faster growth is due to memory: the processor's caches hold a smaller part of a larger store. The count
+// of instructions shows the tree alone.
 
 import BenchHarness
 import Foundation
 
 struct ScalingCommand {
-    /// Of a store of `count` entries, for one operation.
+    /// The cost of one operation in a store of `count` entries.
     struct Cost: Codable {
         var count: Int
         var nanoseconds: [String: Double]

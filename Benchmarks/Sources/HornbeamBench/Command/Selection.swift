@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which engines and workloads the options name.
+// The engines and workloads that the options name.
 
 import BenchHarness
 
-/// What a run measures.
+/// The selection that a run measures.
 struct Selection {
     let engines: [any Engine.Type]
     let scenarios: [(scenario: Scenario, workloads: [Workload])]
@@ -12,7 +12,7 @@ struct Selection {
     let rounds: Int
 
     static let options: Set<String> = ["engine", "workload", "n", "seed", "runs"]
-    /// `smoke`: every workload once, at a size that takes seconds, to see that all of them give right answers.
+    /// `smoke`: every workload once, at a size that takes seconds, to check that all of them give right answers.
     static let flags: Set<String> = ["smoke"]
 
     init(_ arguments: Arguments) throws {

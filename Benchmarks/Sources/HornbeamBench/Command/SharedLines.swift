@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// `shared-lines`: the cache lines through which reading threads would wait for each other. Two threads read in turn,
-// each get in a transaction of its own (TracedReads), and valgrind writes down which memory each instruction touches.
-// So the answer needs neither many processors nor luck.
+// `shared-lines`: the cache lines through which reading threads would wait for each other. Two threads read
+// alternately, each get in a transaction of its own (TracedReads), and valgrind records the memory that each
+// instruction accesses. So the answer needs neither many processors nor luck.
 
 import BenchHarness
 import Foundation
 
 enum SharedLines {
-    /// Of `Sources/TracedReads`.
+    /// The program of `Sources/TracedReads`.
     static let program = "hornbeam-traced-reads"
     private static let lineShift: UInt64 = 6
 
@@ -25,7 +25,7 @@ enum SharedLines {
         print("reading threads share no cache line that one of them writes")
     }
 
-    /// A text for each such line.
+    /// Returns a description of each such line.
     private static func find() throws -> [String] {
         guard access(Callgrind.program, X_OK) == 0 else {
             throw BenchError("tracing needs valgrind: apt install valgrind")
@@ -58,7 +58,7 @@ enum SharedLines {
 
 /// The memory that each of the two threads reads and writes, from the trace that valgrind's lackey has written.
 private struct MemoryTrace {
-    /// The addresses of one thread's last instructions that write and that read a line; 0: there is none.
+    /// The addresses of a thread's last instructions that write and that read a line; 0 if there is none.
     private struct Use {
         var written: UInt64 = 0
         var read: UInt64 = 0
@@ -74,7 +74,8 @@ private struct MemoryTrace {
         self.lineShift = lineShift
     }
 
-    /// Lines are `I  ADDRESS,SIZE` for an instruction, then ` L`, ` S` or ` M` for what it loads, stores or modifies.
+    /// Reads lines: `I  ADDRESS,SIZE` is an instruction, then ` L`, ` S` or ` M` are its loads, stores and
+    /// modifications.
     mutating func read(_ trace: Data) {
         trace.withUnsafeBytes { bytes in
             var place = 0
@@ -123,7 +124,7 @@ private struct MemoryTrace {
         }
     }
 
-    /// A text for each line that one thread writes and the other touches.
+    /// Returns a description of each line that one thread writes and the other accesses.
     func shared(_ mappings: Mappings) throws -> [String] {
         guard uses.values.contains(where: { $0[0].written != 0 }), uses.values.contains(where: { $0[1].written != 0 })
         else { throw BenchError("the trace has no phases: does valgrind write what it did?") }
@@ -141,7 +142,7 @@ private struct MemoryTrace {
     }
 }
 
-/// The mappings of a process, as /proc tells them.
+/// The mappings of a process, from /proc.
 private struct Mappings {
     private var files: [(range: Range<UInt64>, base: UInt64, name: Substring)] = []
 
@@ -157,7 +158,7 @@ private struct Mappings {
         }
     }
 
-    /// An address by the file that is mapped there.
+    /// Returns an address relative to the file that is mapped there.
     func name(_ address: UInt64) -> String {
         guard let file = files.first(where: { $0.range.contains(address) }) else {
             return String(address, radix: 16)

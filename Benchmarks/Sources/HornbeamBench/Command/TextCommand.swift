@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// `text`: full text by every engine, on real texts. Questions and right answers are made once for each corpus, from
-// the corpus itself; then each engine builds, searches, changes and is judged, in a process for each of these.
+// `text`: full text by every engine, on real texts. Queries and right answers are made once for each corpus, from the
+// corpus itself. Then each engine builds, searches, changes and is judged, each in a process of its own.
 
 import BenchHarness
 import Foundation
 
 struct TextCommand {
-    /// A text whose name ends so is there for being judged alone.
+    /// A corpus whose name has this ending is used only for judging relevance.
     private static let judgedAlone = "-long"
     private static let engines: [String] = {
         var engines = ["hornbeam"]
@@ -19,13 +19,13 @@ struct TextCommand {
         return engines
     }()
 
-    /// Those that have fields with weights.
+    /// The engines that have fields with weights.
     private static let fieldEngines: Set<String> = ["hornbeam", "sqlite"]
 
     private let arguments: Arguments
     private let corpora: [String]
     private let engines: [String]
-    /// The rows that are wanted.
+    /// The requested workloads.
     private let workloads: [String]
     private let count: Int
     private let seed: UInt64
@@ -112,7 +112,7 @@ struct TextCommand {
     private func prepare(_ corpus: String) throws {
         let common = ["--corpus", path(corpus, "docs"), "--seed", "\(seed)"]
         if arguments.has("smoke") {
-            // Some more, which are inserted later.
+            // 40 more documents, which are inserted later.
             _ = try child("text-sample", common + ["--n", "\(count + 40)"])
             try Data("wörtchen für alle\t0,1,2\nEin alle\t3\n".utf8)
                 .write(to: URL(fileURLWithPath: path(corpus, "judged")))
@@ -124,7 +124,7 @@ struct TextCommand {
         _ scenario: String, _ words: [String], engine: String = HornbeamEngine.name, program: String = Child.program,
         under: [String] = [], environment: [String: String] = [:]
     ) throws -> [Figure] {
-        // Beside the sources that this program was made from.
+        // Beside this program's sources.
         let script = [arguments.text("python") ?? "", Self.script]
         return try Child.figures(
             of: under + (engine == "tantivy" ? script : [program + "-typed"]) + ["child", scenario] + words,
@@ -134,7 +134,7 @@ struct TextCommand {
     private static let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("../../../../Scripts/bench-tantivy.py").standardized.path
 
-    /// What every child is told.
+    /// Returns the arguments common to all children.
     private func words(_ corpus: String, _ engine: String, folder: String, workloads: [String]) -> [String] {
         [
             "--engine", engine, "--corpus", path(corpus, "docs"), "--questions", questions(corpus), "--seed", "\(seed)",
@@ -150,7 +150,7 @@ struct TextCommand {
         let isAlone = corpus.hasSuffix(Self.judgedAlone)
         let wanted = Set(workloads.map(TextTable.scenario))
         var scenarios = ["text-build"] + (isAlone ? [] : ["text-search"])
-        // What is found doesn't change from round to round.
+        // Results don't change between rounds.
         if isJudged(corpus), round == 0 {
             scenarios.append("text-judge")
             words += ["--judged", path(corpus, "judged")]
@@ -159,7 +159,7 @@ struct TextCommand {
         var found = try scenarios.filter { $0 == "text-build" || wanted.contains($0) }
             .flatMap { try child($0, words, engine: engine) }
         if !isAlone, Self.fieldEngines.contains(engine), wanted.contains("text-fields") {
-            // A store of its own.
+            // It uses a store of its own.
             try FileManager.default.removeItem(atPath: folder)
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
             found += try child("text-fields", words, engine: engine)
@@ -171,7 +171,8 @@ struct TextCommand {
         }
     }
 
-    /// Of Hornbeam's searches and changes, what one thread does alone: they don't depend on what else the machine does.
+    /// Counts the instructions of Hornbeam's searches and changes by a single thread, which don't depend on the
+    /// machine's load.
     private func countInstructions() throws {
         for corpus in corpora {
             let folder = parent + "/store"
@@ -182,7 +183,7 @@ struct TextCommand {
             _ = try child("text-build", words)
             var counts: [String: Count] = [:]
             for scenario in ["text-search", "text-change", "text-fields"] {
-                // Its store is of another type.
+                // Its store has another type.
                 if scenario == "text-fields" {
                     try FileManager.default.removeItem(atPath: folder)
                     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of full text as tables, one for each corpus, and one of how good the answers are.
+// The figures of full text as tables, one for each corpus, and one about the quality of the answers.
 
 import BenchHarness
 import Foundation
 
 enum TextTable {
     fileprivate enum Form {
-        /// Median and the slowest of a hundred.
+        /// The median and the 99th percentile.
         case latency
-        /// The whole.
+        /// The total time.
         case seconds
-        /// Operations a second.
+        /// Operations per second.
         case speed
         case disk, memory
-        /// Bytes that an operation hands to calls that write, on average.
+        /// The average number of bytes that an operation gives to calls that write.
         case written
-        /// A number, the greater the better.
+        /// A value; greater is better.
         case value
-        /// Bytes a second, and bytes, told as values.
+        /// Bytes per second, and bytes, reported as values.
         case rate, peak
     }
 
@@ -104,7 +104,7 @@ enum TextTable {
         }
     }
 
-    /// The child that measures a row, beside `text-build`, which all of them need.
+    /// Returns the child that measures a row, besides `text-build`, which all of them need.
     static func scenario(of workload: String) -> String {
         func begins(_ heads: String...) -> Bool { heads.contains { workload.hasPrefix($0) } }
         if begins("build-", "size-", "speed-", "memory-") { return "text-build" }
@@ -140,7 +140,7 @@ extension TextTable.Row {
         }
     }
 
-    /// How many times as good the first is.
+    /// Returns how many times better the first one is.
     fileprivate func ratio(_ ours: Double?, _ theirs: Double?) -> String {
         switch form {
         case .speed, .value, .rate: EntityTable.ratio(ours, theirs)
@@ -164,7 +164,7 @@ extension Report {
         return part
     }
 
-    /// Of one corpus.
+    /// Returns the table of one corpus.
     private func table(_ rows: [TextTable.Row]) -> Table {
         let engines = engines
         let ours = HornbeamEngine.name
@@ -202,8 +202,8 @@ extension Report {
         return tables
     }
 
-    /// Of one corpus, without ratios: they are no times. Behind a peer's measure, how likely a difference such as its
-    /// own is if the engines are equally good.
+    /// The table of one corpus, without ratios, because its values are no times. After a peer's value comes the
+    /// probability of such a difference between equally good engines.
     private var relevance: Table {
         var table = [["measure"] + engines]
         for row in TextTable.judged where engines.contains(where: { median(row.workload, $0, row.value) != nil }) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engines of this build.
 
-/// Every engine that this build knows: a peer is there if its header was installed.
+/// All engines of this build. A peer is included if its header was installed.
 let allEngines: [any Engine.Type] = {
     var engines: [any Engine.Type] = [HornbeamEngine.self, EncryptedHornbeamEngine.self]
     #if PEER_LMDB

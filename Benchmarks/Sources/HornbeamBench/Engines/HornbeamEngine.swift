@@ -17,7 +17,7 @@ final class HornbeamEngine: Engine {
     private let store: Store
     private let tree: hb_tree
 
-    /// Handles may be used from any thread.
+    /// A store's handles, which may be used from any thread.
     private struct Store: @unchecked Sendable {
         let handle: OpaquePointer?
     }
@@ -26,7 +26,7 @@ final class HornbeamEngine: Engine {
         try self.init(path: path, settings: settings, key: nil)
     }
 
-    /// Opens a store that is encrypted under `key`, or, for nil, isn't encrypted.
+    /// Opens a store that is encrypted with `key`, or isn't encrypted if it is nil.
     init(path: String, settings: StoreSettings, key: [UInt8]?) throws {
         var options = hb_options()
         options.struct_size = MemoryLayout<hb_options>.size
@@ -57,7 +57,7 @@ final class HornbeamEngine: Engine {
 
     func close() throws { try Self.check(hb_close(store.handle)) }
 
-    /// Throws what the library says of a call that failed.
+    /// Throws the library's message for a failed call.
     static func check(_ code: Int32) throws {
         guard code == Int32(HB_OK) else {
             throw BenchError("hornbeam: \(hb_error().map { String(cString: $0) } ?? "error \(code)")")
@@ -233,7 +233,7 @@ final class HornbeamSession: Session {
         }
     }
 
-    /// Entries that a call of `hb_cursor_read` may give.
+    /// Greatest number of entries that a call of `hb_cursor_read` returns.
     private static var places: Int { 64 }
 
     private func withPlaces(

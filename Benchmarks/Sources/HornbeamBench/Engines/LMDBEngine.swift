@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LMDB as its documentation recommends it: one environment file; default durability, or MDB_NOSYNC where the end of the
-// process is all that must be survived.
+// LMDB as its documentation recommends it: one environment file, and default durability, or MDB_NOSYNC if only the
+// end of the process must be survived.
 
 #if PEER_LMDB
     import BenchHarness
@@ -13,7 +13,7 @@
         private let environment: Environment
         private let database: MDB_dbi
 
-        /// An environment may be used from any thread.
+        /// An environment, which may be used from any thread.
         private struct Environment: @unchecked Sendable {
             let handle: OpaquePointer?
         }
@@ -41,7 +41,7 @@
     final class LMDBSession: Session {
         private let environment: OpaquePointer?
         private let database: MDB_dbi
-        /// Kept and renewed, as LMDB advises for many short reads.
+        /// A read transaction that is renewed, as LMDB advises for many short reads.
         private var reader: OpaquePointer?
 
         init(environment: OpaquePointer?, database: MDB_dbi) {
@@ -206,7 +206,7 @@
             }
         }
 
-        /// LMDB keeps no counts: the range has to be walked.
+        /// LMDB keeps no counts, so the range is walked.
         func count(from: [UInt8], to: [UInt8]) throws -> Int {
             try walking { transaction, cursor in
                 var count = 0

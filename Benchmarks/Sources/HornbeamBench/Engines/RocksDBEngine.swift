@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RocksDB with its log synced, or only written where the end of the process is all that must be survived; a block cache
-// that holds the data, bloom filters of ten bits, no compression unless it is asked for.
+// RocksDB with its log synced, or only written if only the end of the process must be survived; a block cache that
+// holds the data, bloom filters of ten bits, no compression unless requested.
 
 #if PEER_ROCKSDB
     import BenchHarness
@@ -29,7 +29,7 @@
             rocksdb_block_based_options_set_filter_policy(table, rocksdb_filterpolicy_create_bloom_full(10))
             rocksdb_options_set_block_based_table_factory(options, table)
             var message: UnsafeMutablePointer<CChar>?
-            // Calls for many keys want the column family by name.
+            // Calls for many keys need the column family.
             var family: OpaquePointer?
             let database = "default".withCString { name in
                 var names: UnsafePointer<CChar>? = name
@@ -129,7 +129,7 @@
             return sum
         }
 
-        /// A single look needs no snapshot.
+        /// A single look-up needs no snapshot.
         private func inSnapshot<Result>(of count: Int, _ body: () throws -> Result) rethrows -> Result {
             guard count > 1 else { return try body() }
             let snapshot = rocksdb_create_snapshot(database)
@@ -231,7 +231,7 @@
             }
         }
 
-        /// RocksDB keeps no counts: the range has to be walked.
+        /// RocksDB keeps no counts, so the range is walked.
         func count(from: [UInt8], to: [UInt8]) throws -> Int {
             walking { iterator in
                 var count = 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SQLite as a key-value store: a WITHOUT ROWID table, or an ordinary one for rows of more than a twentieth of a page,
 // as its documentation advises; prepared statements, a connection for each thread, WAL with synchronous=FULL, or OFF
-// where the end of the process is all that must be survived.
+// if only the end of the process must be survived.
 
 #if PEER_SQLITE
     import BenchHarness
@@ -14,7 +14,7 @@
     final class SQLiteEngine: Engine {
         #if PEER_SQLCIPHER
             static let name = "sqlcipher"
-            /// Encrypted with a key of its own, as `hornbeam-encrypted` is.
+            /// Encrypted with a key of its own, like `hornbeam-encrypted`.
             static let isDefault = false
         #else
             static let name = "sqlite"
@@ -33,7 +33,7 @@
 
         func session() throws -> any Session { try SQLiteSession(path: path, settings: settings, isFirst: false) }
 
-        /// The last connection to close has put the log into the file.
+        /// Does nothing: the last connection to close has moved the log into the file.
         func close() throws {}
     }
 
@@ -52,7 +52,7 @@
         private var commit: OpaquePointer?
 
         init(path: String, settings: StoreSettings, isFirst: Bool) throws {
-            // A connection is one thread's.
+            // Each connection is used by one thread.
             let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
             try check(sqlite3_open_v2(path, &connection, flags, nil))
             try check(sqlite3_busy_timeout(connection, 60_000))
@@ -69,7 +69,7 @@
             begin = try prepare("BEGIN")
             beginImmediate = try prepare("BEGIN IMMEDIATE")
             commit = try prepare("COMMIT")
-            // In an ordinary table a replaced row would get a new place in both of its trees.
+            // In an ordinary table, a replaced row would move in both trees.
             insert = try prepare(
                 settings.hasLongValues
                     ? "INSERT INTO entries VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
@@ -104,7 +104,7 @@
 
         @inline(__always)
         private func bind(_ statement: OpaquePointer?, _ column: Int32, _ bytes: UnsafeRawBufferPointer) {
-            // A nil destructor means that the bytes outlive the step.
+            // A nil destructor means that the bytes stay valid during the step.
             sqlite3_bind_blob(statement, column, bytes.baseAddress, Int32(bytes.count), nil)
         }
 
@@ -114,7 +114,7 @@
             try check(code)
         }
 
-        /// A single statement is a transaction by itself.
+        /// Runs the body in a transaction. A single statement is a transaction by itself.
         private func writing(_ count: Int, _ body: () throws -> Void) throws {
             guard count > 1 else { return try body() }
             try step(beginImmediate)

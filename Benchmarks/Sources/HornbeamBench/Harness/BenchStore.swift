@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store with one tree for the cases that measure Hornbeam alone: random entries, and what the store and the system
-// say of it.
+// A store with one tree, for the cases that measure Hornbeam alone: random entries, and the figures of the store and
+// the system.
 
 import BenchHarness
 import CHornbeam
@@ -11,11 +11,11 @@ final class BenchStore {
     private var tree: hb_tree = 0
     private var value = [UInt8](repeating: 7, count: BenchStore.entryBytes - 16)
 
-    /// Of a key and a value that `put` makes.
+    /// Bytes of a key and a value that `put` makes.
     static let entryBytes = 116
     static let treeName = "bench"
 
-    /// Zeros stand for the defaults.
+    /// Zeros select the defaults.
     init(path: String, checkpointBytes: UInt64 = 0, cacheBytes: UInt64 = 0) throws {
         var options = hb_options()
         options.struct_size = MemoryLayout<hb_options>.size
@@ -31,7 +31,7 @@ final class BenchStore {
         self.tree = tree
     }
 
-    /// One transaction.
+    /// Makes a change in one transaction.
     func change(durability: Int = HB_DURABLE_FULL, _ body: (OpaquePointer?) throws -> Void) throws {
         var transaction: OpaquePointer?
         try HornbeamEngine.check(hb_begin(store, UInt32(HB_WRITE), &transaction))
@@ -52,8 +52,8 @@ final class BenchStore {
                 hb_slice(data: value.baseAddress, size: value.count)))
     }
 
-    /// Puts 100 bytes under each of the numbers' keys, in one transaction. Numbers that follow each other lie far
-    /// apart, unless `inOrder`.
+    /// Puts 100 bytes under each of the numbers' keys, in one transaction. Consecutive numbers have keys far apart,
+    /// unless `inOrder` is set.
     func put(_ numbers: some Sequence<Int>, durability: Int = HB_DURABLE_FULL, inOrder: Bool = false) throws {
         try change(durability: durability) { transaction in
             for number in numbers {

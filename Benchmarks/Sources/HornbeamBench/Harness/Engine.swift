@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every engine must do to take part. All of them run the same workloads on the same entries, at the same
-// durability. An engine is one file; threads use it through sessions of their own.
+// The requirements of an engine. All engines run the same workloads on the same entries, at the same durability. An
+// engine is one file; each thread uses it through its own session.
 
-/// How safe a committed transaction is.
+/// The events that a committed transaction survives.
 enum Durability: String, Sendable {
-    /// It survives power loss.
+    /// Power loss.
     case full
-    /// It survives the end of the process.
+    /// The end of the process.
     case process
 }
 
-/// What a store is opened for.
+/// The settings of a store.
 struct StoreSettings: Sendable {
     var durability = Durability.full
     var isCompressed = false
-    /// Values of a kilobyte and more: an engine may have another form of table for them.
+    /// Values have a kilobyte or more: an engine may use another form of table for them.
     var hasLongValues = false
 }
 
-/// What an engine has, where not all of them have it.
+/// A feature that not all engines have.
 enum Feature: Sendable {
     case getMany, counts, compression
-    /// Its entities or rows are measured by hornbeam-bench-typed.
+    /// Entities or rows, measured by hornbeam-bench-typed.
     case typed
-    /// A query that is told of changes.
+    /// Queries that are notified of changes.
     case live
-    /// Its form of an entity is measured beside Foundation's coders, by hornbeam-bench-typed too.
+    /// The encoding of an entity, measured beside Foundation's coders, by hornbeam-bench-typed too.
     case coding
     /// A mirror in PostgreSQL.
     case mirror
-    /// Measured in turns with what the machine itself does.
+    /// Measurements alternating with the machine's own work.
     case machine
 }
 
@@ -37,16 +37,16 @@ enum Feature: Sendable {
 protocol Engine: AnyObject, Sendable {
     static var name: String { get }
     static var features: Set<Feature> { get }
-    /// Whether it takes part unless the options name engines.
+    /// Whether the engine takes part if the options name no engines.
     static var isDefault: Bool { get }
 
-    /// Opens the store at `path`, or creates it (a file, or a folder where the engine wants one).
+    /// Opens or creates the store at `path`, a file or a folder, depending on the engine.
     init(path: String, settings: StoreSettings) throws
 
-    /// For one thread, until the engine is closed.
+    /// Returns a session for one thread, which is valid until the engine is closed.
     func session() throws -> any Session
 
-    /// Leaves a store that opens at once. All sessions have been let go.
+    /// Closes the store so that it opens quickly. All sessions have been released.
     func close() throws
 }
 
@@ -54,40 +54,40 @@ extension Engine {
     static var isDefault: Bool { true }
 }
 
-/// A thread's access to a store. Entries are named by their numbers in `entries`; the sums that reading gives only keep
-/// the compiler from leaving the reading out, and show that all engines read the same.
+/// A thread's access to a store. Entries are named by their numbers in `entries`. The sums returned by reads only
+/// prevent the compiler from removing the reads, and show that all engines read the same.
 protocol Session: AnyObject {
     /// Puts the entries in one transaction.
     func put(_ entries: Entries, _ order: ArraySlice<Int>) throws
 
-    /// Like `put`, for keys behind all others, ascending.
+    /// Like `put`, for ascending keys after all others.
     func append(_ entries: Entries, _ order: ArraySlice<Int>) throws
 
     /// Deletes the entries in one transaction.
     func delete(_ entries: Entries, _ order: ArraySlice<Int>) throws
 
-    /// Looks up the keys in one snapshot; the sum of the first bytes of the values.
+    /// Looks up the keys in one snapshot. Returns the sum of the values' first bytes.
     func get(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int
 
-    /// The same, a transaction for each.
+    /// Like `get`, with a transaction for each key.
     func getEach(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int
 
-    /// The same in one snapshot, `batch` keys at once.
+    /// Like `get`, `batch` keys at once.
     func getMany(_ entries: Entries, _ order: ArraySlice<Int>, batch: Int) throws -> Int
 
-    /// Copies the values out, as a program that keeps them would; the sum of their last bytes.
+    /// Copies the values, like a program that keeps them. Returns the sum of their last bytes.
     func copy(_ entries: Entries, _ order: ArraySlice<Int>) throws -> Int
 
-    /// Reads all entries; the number of bytes seen.
+    /// Reads all entries. Returns the number of bytes.
     func scan(isReverse: Bool) throws -> Int
 
-    /// Reads up to `length` entries from each start; the number of bytes seen.
+    /// Reads up to `length` entries from each start. Returns the number of bytes.
     func scan(_ entries: Entries, from starts: ArraySlice<Int>, length: Int) throws -> Int
 
-    /// The number of entries from one key up to, and without, another.
+    /// Returns the number of entries from one key up to another, without the latter.
     func count(from: [UInt8], to: [UInt8]) throws -> Int
 
-    /// The size of the key of the entry with so many before it.
+    /// Returns the size of the key of the entry at `index` in the order of keys.
     func entry(at index: Int) throws -> Int
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of a run, made before any clock starts: keys in one flat buffer, values as pieces of another, so that
-// making them costs nothing while an engine is measured.
+// The entries of a run, made before any clock starts: keys in one flat buffer, values as parts of another, so that
+// they cost nothing while an engine is measured.
 
 import BenchHarness
 import Foundation
 
-/// What keys look like.
+/// The form of keys.
 enum KeyKind: Sendable {
     /// 16 random bytes.
     case random
@@ -25,11 +25,11 @@ struct Entries: Sendable {
     private let keys: [UInt8]
     private let values: [UInt8]
     private let lastStart: Int
-    /// Entries of another edition have the same keys and other values. An update must bring another one: an engine may
-    /// see that a value is what it was, and write nothing.
+    /// Entries of another edition have the same keys and other values. Each update must use another one, because an
+    /// engine might not write an unchanged value.
     var edition = 0
 
-    /// `text`: what values are pieces of; nil for bytes that don't compress.
+    /// Values are parts of `text`, or bytes that don't compress if it is nil.
     init(count: Int, keys kind: KeyKind, valueSize: Int, text: [UInt8]? = nil, seed: UInt64) {
         self.count = count
         self.valueSize = valueSize
@@ -39,7 +39,7 @@ struct Entries: Sendable {
         keys.reserveCapacity(count * kind.size)
         for index in 0..<count {
             var number = random.next()
-            // Ascending, and with gaps that a later insert could fill.
+            // Ascending, with gaps for later inserts.
             if kind == .ascending { number = UInt64(index) << 20 | number >> 44 }
             withUnsafeBytes(of: number.bigEndian) { keys.append(contentsOf: $0) }
             if kind.size > 8 {
@@ -73,7 +73,7 @@ struct Entries: Sendable {
         }
     }
 
-    /// What reading the first byte of each value adds up to.
+    /// Returns the expected sum of the first bytes of the values.
     func sum(_ order: ArraySlice<Int>) -> Int { order.reduce(0) { $0 &+ withValue($1) { Int($0[0]) } } }
 
     func edition(_ edition: Int) -> Entries {
@@ -84,6 +84,6 @@ struct Entries: Sendable {
 
     func key(_ index: Int) -> [UInt8] { withKey(index) { Array($0) } }
 
-    /// Bytes of all keys and values.
+    /// Total bytes of keys and values.
     var bytes: Int { count * (keySize + valueSize) }
 }

@@ -6,14 +6,15 @@ import BenchHarness
 struct Workload: Sendable {
     let name: String
     let summary: String
-    /// Engines without it don't take part.
+    /// The feature that an engine needs to take part.
     var needs: Feature?
 }
 
 struct Scenario: Sendable {
     let name: String
     let workloads: [Workload]
-    /// Nil: hornbeam-bench-typed runs it, for a process can't have both Hornbeam's C library and its Swift library.
+    /// Nil if hornbeam-bench-typed runs it, because a process can't have both Hornbeam's C library and its Swift
+    /// library.
     var run: (@Sendable (Run) throws -> Void)?
 
     var isTyped: Bool { run == nil }
@@ -127,7 +128,7 @@ private let ordinaryScenarios: [Scenario] = [
 
 let allScenarios = ordinaryScenarios + entityScenarios
 
-/// Not among the others: its stores are of many sizes. See ScalingCommand.
+/// Not in the list, because its stores have many sizes. See ScalingCommand.
 let scaling = Scenario(
     name: "scaling",
     workloads: [

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workloads of the Swift library: documents and chats, on disk and in memory, totals, the change log, and the form of
-// an entity.
+// Workloads of the Swift library: documents and chats, on disk and in memory, totals, the change log, and the
+// encoding of an entity.
 
-/// What SQLite has no like of.
+/// Workloads without an equivalent in SQLite.
 private let ownWorkloads: Set =
     Set(["read", "live", "totals-alone", "totals-beside", "totals-background"] + changeWorkloads.map(\.0))
 
@@ -86,7 +86,7 @@ private func scenarios(_ name: String, _ workloads: [(name: String, summary: Str
     ]
 }
 
-/// Of hornbeam-bench-typed.
+/// The scenarios of hornbeam-bench-typed.
 let entityScenarios: [Scenario] =
     scenarios("documents", documentWorkloads) + scenarios("chats", chatWorkloads)
     + scenarios("totals", totalsWorkloads).prefix(1) + scenarios("changes", changeWorkloads).prefix(1) + [

@@ -27,7 +27,7 @@ func randomScenario(_ run: Run) throws {
 
 private func readings(_ run: Run, _ entries: Entries, _ order: [Int], _ session: any Session) throws {
     run.awaitRest()
-    // Once through all of it, so that every engine begins warm.
+    // Reads everything once, so that every engine begins warm.
     let sum = entries.sum(order[...])
     try expect(session.get(entries, order[...]), sum)
     try run.look("get-rand", order.count) { _ in try expect(session.get(entries, order[...]), sum) }
@@ -59,7 +59,8 @@ private func changes(_ run: Run, _ entries: Entries, _ order: [Int], _ session: 
             try latencies.time { try session.put(changed, batch) }
         }
     }
-    // Each once: a deleted entry can't be deleted again. The numbers of entries are in random key order.
+    // Each entry once, because a deleted entry can't be deleted again. The numbers of entries are in random key
+    // order.
     let victims = Array(run.count / 2..<run.count / 2 + share)
     try run.change("delete-rand", share) { latencies in
         try inBatches(victims, of: 1_000) { batch in try latencies.time { try session.delete(entries, batch) } }
@@ -101,7 +102,7 @@ private func commits(
     }
 }
 
-/// A reader and a writer beside each other, for as long as the writer needs for its part.
+/// Runs a reader beside a writer, as long as the writer needs for its part.
 private func mixed(_ run: Run, _ entries: Entries, _ order: [Int], _ store: any Engine) throws {
     guard run.wants("mixed-read") || run.wants("mixed-write") else { return }
     let batches = max(1, min(500, run.count / 1_000))
@@ -134,7 +135,7 @@ private func mixed(_ run: Run, _ entries: Entries, _ order: [Int], _ store: any 
     try run.tell("mixed-write", operations: batches * 100, seconds: seconds)
 }
 
-/// `first`: what reading the first entry gave.
+/// `first` is the expected result of reading the first entry.
 private func openings(_ run: Run, _ entries: Entries, _ order: [Int], _ first: Int) throws {
     let rounds = 20
     let opening = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same operations whatever the size of the store, so that their cost can be laid beside it.
+// The same operations for all sizes of the store, so that their costs can be compared.
 
 import BenchHarness
 
@@ -10,7 +10,7 @@ func scalingScenario(_ run: Run) throws {
     let store = try run.open(StoreSettings(durability: .process))
     try withSession(of: store) { session in
         try inBatches(Array(0..<run.count), of: 100_000) { try session.append(entries, $0) }
-        // Once before, so that what is measured is warm.
+        // Read once before, so that the measured pages are warm.
         let sum = entries.sum(order[...])
         try expect(session.get(entries, order[...]), sum)
         try run.look("get", order.count) { _ in try expect(session.get(entries, order[...]), sum) }

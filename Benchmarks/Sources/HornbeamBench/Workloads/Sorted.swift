@@ -13,7 +13,7 @@ func sortedScenario(_ run: Run) throws {
         try run.look("scan-reverse", run.count) { _ in try expect(session.scan(isReverse: true), entries.bytes) }
         let lower = entries.key(run.count / 4)
         let upper = entries.key(run.count / 4 * 3)
-        // Engines that keep no counts walk, and can't be asked often.
+        // Engines without counts walk the range, and can't do that often.
         let rounds = try run.has(.counts) ? 10_000 : 5
         try run.look("count-half", rounds) { latencies in
             for _ in 0..<rounds {
@@ -30,7 +30,7 @@ func sortedScenario(_ run: Run) throws {
     try store.close()
 }
 
-/// All entries, and memcpy of as many bytes between two places that have been written before.
+/// Reads all entries, alternating with memcpy of as many bytes between two places that were written before.
 private func besideMemory(_ run: Run, _ entries: Entries, _ session: any Session) throws {
     guard run.wants("scan-memcpy") else { return }
     let source = [UInt8](repeating: 1, count: entries.bytes)
@@ -56,7 +56,7 @@ func appendScenario(_ run: Run) throws {
     try store.close()
 }
 
-/// A session that has gone when this returns: an engine can't be closed before.
+/// Runs the body with a session that is released when this returns, because an engine can't be closed before.
 func withSession(of store: any Engine, _ body: (any Session) throws -> Void) throws {
     let session = try store.session()
     try body(session)
@@ -66,7 +66,7 @@ func inBatches(_ order: [Int], of size: Int, _ body: (ArraySlice<Int>) throws ->
     for start in stride(from: 0, to: order.count, by: size) { try body(order[start..<min(start + size, order.count)]) }
 }
 
-/// An engine that reads something else than was written has no figures.
+/// Throws if an engine's result is wrong: then it has no figures.
 func expect(_ found: Int, _ expected: Int) throws {
     guard found == expected else { throw BenchError("read \(found), expected \(expected)") }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that are long, and values that compress.
+// Long values, and values that compress.
 
 import BenchHarness
 
@@ -37,7 +37,8 @@ func textScenario(_ run: Run) throws {
     try store.close()
 }
 
-/// Words of a made-up language with the frequencies of a real one (Zipf's law): LZ4 makes it about as small as prose.
+/// Returns words of an invented language with the frequencies of a real one (Zipf's law): LZ4 compresses them about
+/// as well as prose.
 private func proseLike(bytes: Int, seed: UInt64) -> [UInt8] {
     var random = SplitMix(state: seed &+ 3)
     let syllables = [

@@ -27,14 +27,14 @@ func ycsbScenario(_ run: Run, durability: Durability) throws {
     try store.close()
 }
 
-/// The operations, over records 0 ..< count.
+/// The operations on records 0 ..< count.
 private struct YCSB {
     var entries: Entries
     let session: any Session
     var count: Int
     var random: SplitMix
     let zipf: Zipf
-    /// 0, 1, 2 …: an operation names its record by a slice of this, and so makes no array of its own.
+    /// 0, 1, 2 …: an operation names its record by a slice of this array, and so allocates none.
     private let numbers: [Int]
 
     init(entries: Entries, session: any Session, count: Int, seed: UInt64) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The catalogue as a program that embeds Hornbeam declares and asks it.
+// The catalogue as a program that embeds Hornbeam declares and queries it.
 
 import BenchHarness
 import Dispatch
@@ -119,7 +119,7 @@ extension HornbeamTyped: LiveStore {
         hasCome.wait()
         for sample in packages {
             var package = Package(sample)
-            // What changes nothing is not told.
+            // A save without a change wouldn't be reported.
             package.installedSize += 1
             try latencies.time {
                 try database.write(durability: .process) { try package.save(to: &$0) }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same catalogue in SQLite, by hand: the same columns and indexes, prepared statements, a connection for each
+// The catalogue in SQLite, used directly: the same columns and indexes, prepared statements, a connection for each
 // thread, WAL with synchronous=FULL, rows read into structs of the same shape.
 
 #if PEER_SQLITE
@@ -28,7 +28,7 @@
     }
 
     final class SQLiteTyped: TypedStore, @unchecked Sendable {
-        // Sendable: one thread uses it; others have one of their own from `another`.
+        // Sendable: one thread uses it; other threads get their own from `another`.
         private static let columns = "id, name, version, source, section, summary, installedSize, updated"
         private let path: String
         private var connection: OpaquePointer?
@@ -134,7 +134,7 @@
             }
         }
 
-        /// A single statement is a transaction by itself.
+        /// Runs the body in a transaction. A single statement is a transaction by itself.
         private func writing(_ count: Int, _ body: () throws -> Void) throws {
             guard count > 1 else { return try body() }
             try step(beginImmediate)

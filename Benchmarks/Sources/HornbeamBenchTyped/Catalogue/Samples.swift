@@ -15,7 +15,7 @@ struct PackageSample: Sendable {
     let updated: Date
     let maintainer: Int
 
-    /// What reading one adds up to: it takes a look at every property.
+    /// The sum of all properties, which requires reading each of them.
     var sum: Int {
         packageSum(id, name, version, source, section, summary, installedSize, updated)
     }
@@ -37,7 +37,7 @@ struct MaintainerSample: Sendable {
     var sum: Int { id &* 17 &+ name.utf8.count &+ email.utf8.count }
 }
 
-/// `count` packages; 20 to a maintainer, five to a source, 50 sections.
+/// `count` packages: 20 for each maintainer, five for each source, 50 sections.
 struct Samples: Sendable {
     var packages: [PackageSample]
     let maintainers: [MaintainerSample]
@@ -70,34 +70,34 @@ struct Samples: Sendable {
     }
 }
 
-/// Which packages of a section: those with sizes in a range, by size and, of the same size, by id.
+/// The packages of a section with sizes in a range, ordered by size and then by id.
 struct SectionRange: Sendable {
     let section: String
     let sizes: Range<Int>
 }
 
-/// A store that tells of changes.
+/// A store that reports changes.
 protocol LiveStore {
-    /// Saves one package after another, each once the change of the one before has come to a live list of all of them,
-    /// in the order of their sizes.
+    /// Saves packages, each once the previous change has arrived in a live list of all packages in the order of their
+    /// sizes.
     func follow(_ packages: ArraySlice<PackageSample>, _ latencies: inout Latencies) throws
 }
 
-/// What takes part. The sums show that both read the same, all of it.
+/// A store that takes part. The sums show that both stores read everything.
 protocol TypedStore: AnyObject, Sendable {
     init(path: String) throws
 
-    /// For one more thread.
+    /// Returns a store for one more thread.
     func another() throws -> any TypedStore
 
-    /// In one durable transaction.
+    /// Saves them in one durable transaction.
     func save(_ maintainers: ArraySlice<MaintainerSample>) throws
     func save(_ packages: ArraySlice<PackageSample>) throws
 
     func package(_ id: Int) throws -> Int
     func packages(ofSource source: String) throws -> Int
     func packages(_ range: SectionRange, limit: Int) throws -> Int
-    /// Maintainers with their packages.
+    /// Reads maintainers with their packages.
     func maintainers(_ ids: Range<Int>) throws -> Int
 
     func close() throws

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entities saved, found and completed with what is related to them.
+// Saves entities, finds them, and loads related ones.
 
 import BenchHarness
 import Synchronization
@@ -72,7 +72,7 @@ private func readings(_ run: Run, _ samples: Samples, _ store: any TypedStore) t
     try measure(run, "entity-nested", Array(zip(groups, sums))) { try store.maintainers($0) }
 }
 
-/// Once through it for the answers, which also makes the store warm; and then with the clock.
+/// Asks each question once for the answer, which also warms the store, and then with the clock.
 private func measure<Question>(
     _ run: Run, _ name: String, _ questions: [(Question, sum: Int)], _ ask: (Question) throws -> Int
 ) throws {
@@ -115,7 +115,7 @@ private func changes(_ run: Run, _ samples: inout Samples, _ store: any TypedSto
     for package in (run.wants("entity-save-8t") ? several : []) + (run.wants("entity-save") ? Array(single) : []) {
         try expect(store.package(package.id), package.sum)
     }
-    // Last: it changes them once more.
+    // Comes last, because it changes packages again.
     if let live = store as? any LiveStore {
         try run.look("entity-live", single.count) { try live.follow(single, &$0) }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the change log costs: commits without a consumer, with one, and with one of another type; and what reading and
-// acknowledging takes.
+// The cost of the change log: commits without a consumer, with one, and with one of another type; and reading and
+// acknowledging changes.
 
 import BenchHarness
 import Hornbeam
@@ -12,7 +12,7 @@ private struct Order {
     var cents: Int
 }
 
-/// What a consumer may want that isn't changed.
+/// A type for a consumer, of which nothing is changed.
 @EntityModel
 private struct Shelf {
     let id: Int
@@ -47,14 +47,14 @@ func changesScenario(_ run: Run) throws {
     try run.change("log-load", batch) { _ in
         try database.write { context in for order in load { try order.save(to: &context) } }
     }
-    // The load is there in any case, the commits only if they were wanted.
+    // The load is always logged, the commits only if they were requested.
     let first = try database.changeConsumers()[0].pending - batch
     try consumer.acknowledge(through: UInt64(first))
     try readChanges(run, consumer, batch, from: next - batch)
     try database.close()
 }
 
-/// Reads and acknowledges what is kept, in turns.
+/// Reads and acknowledges the pending changes, alternately.
 private func readChanges(_ run: Run, _ consumer: ChangeConsumer, _ count: Int, from first: Int) throws {
     var (reading, acknowledging) = (Latencies(), Latencies())
     var expected = first

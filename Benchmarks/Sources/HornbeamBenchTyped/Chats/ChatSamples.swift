@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chats of a run with their users and messages, and what reading them adds up to, made before any clock starts.
+// The chats of a run with their users and messages, and the sums for reading them, made before any clock starts.
 
 import BenchHarness
 import Foundation
@@ -23,17 +23,17 @@ struct ChatSample: Sendable {
     let messages: [MessageSample]
 }
 
-/// What a nested query brings with the chats.
+/// The relations that a nested query loads with the chats.
 enum ChatDepth: String, CaseIterable {
     /// Messages with their authors.
     case authors
-    /// The same with the ids of the authors' chats, and the chats' users.
+    /// Also the ids of the authors' chats, and the chats' users.
     case users
     /// All relations of the chats, all relations of these, and the ids of theirs.
     case all
 }
 
-/// What each entity adds to a sum, and ids that stand for entities.
+/// The share of each entity in a sum, and the sum of ids without entities.
 enum ChatSum {
     static func user(_ id: Int, _ name: String) -> Int { id &* 13 &+ name.utf8.count }
     static func chat(_ id: Int, _ title: String) -> Int { id &* 17 &+ title.utf8.count }
@@ -43,7 +43,7 @@ enum ChatSum {
     static func ids(_ ids: some Sequence<Int>) -> Int { ids.reduce(0) { $0 &+ $1 &* 5 &+ 1 } }
 }
 
-/// Ten messages and five users to a chat, ten times as many chats as users.
+/// Ten messages and five users for each chat, and ten times as many chats as users.
 struct ChatSamples: Sendable {
     let users: [UserSample]
     let chats: [ChatSample]
@@ -69,7 +69,7 @@ struct ChatSamples: Sendable {
         }
     }
 
-    /// What a nested query for all chats must add up to.
+    /// Returns the sum that a nested query for all chats must give.
     func sum(_ depth: ChatDepth) -> Int {
         let own = users.map { ChatSum.user($0.id, $0.name) }
         var chatsOf = [[Int]](repeating: [], count: users.count)
@@ -95,15 +95,15 @@ struct ChatSamples: Sendable {
     }
 }
 
-/// What takes part.
+/// A store that takes part.
 protocol ChatStore: AnyObject {
-    /// All of it, in one transaction.
+    /// Saves everything in one transaction.
     func save(_ samples: ChatSamples) throws
-    /// All chats; what they add up to is only asked for when the clock stands, else it gives their number.
+    /// Reads all chats. Returns the sum if `sum` is set, when no clock runs, else their number.
     func chats(_ depth: ChatDepth, sum: Bool) throws -> Int
-    /// In a transaction, with its messages and its links. `keeping`: what is deleted is kept in another place.
+    /// Deletes a chat in a transaction, with its messages and links. With `keeping`, deleted ones are kept elsewhere.
     func delete(chat: Int, keeping: Bool) throws
-    /// How many messages there are, and how many are kept.
+    /// Returns the number of stored messages and of kept ones.
     func messages() throws -> (stored: Int, kept: Int)
     func close() throws
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph of chats, users and messages saved, read with what is related, and deleted in part; on disk or in memory.
+// Saves a graph of chats, users and messages, reads it with related entities, and deletes a part; on disk or in
+// memory.
 
 import BenchHarness
 
@@ -25,8 +26,8 @@ func chatScenario(_ run: Run, isInMemory: Bool) throws {
     try store.close()
 }
 
-/// A small graph in a store that is thrown away: the first use of types and symbols in a process takes some 5 ms, a
-/// quarter of what saving 1,000 chats takes, and is no work of a store.
+/// Saves a small graph in a store that is discarded: the first use of types and symbols in a process takes some 5 ms,
+/// a quarter of the time for saving 1,000 chats, and isn't the store's work.
 private func warmUp(_ run: Run) throws {
     let store = try open(run, true)
     try store.save(ChatSamples(count: 20, seed: run.seed))
@@ -44,7 +45,7 @@ private func open(_ run: Run, _ isInMemory: Bool) throws -> any ChatStore {
     }
 }
 
-/// Some chats that leave something behind, and then as many that don't; each in a transaction of its own.
+/// Deletes some chats that are kept as deleted, and then as many that aren't, each in a transaction of its own.
 private func deletions(_ part: Part, _ samples: ChatSamples, _ store: any ChatStore) throws {
     var random = SplitMix(state: part.run.seed &+ 1)
     var chats = samples.chats.map(\.id).shuffled(using: &random)

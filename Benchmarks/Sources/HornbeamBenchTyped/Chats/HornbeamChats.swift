@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chats as a program that embeds Hornbeam declares and asks them.
+// Chats as a program that embeds Hornbeam declares and queries them.
 
 import Foundation
 import Hornbeam
 import Synchronization
 
-/// Whether deleted chats and messages leave something behind, as is the default.
+/// Whether deleted chats and messages are kept, as by default.
 private let leavesDeleted = Atomic<Bool>(true)
 
 @EntityModel
@@ -43,7 +43,7 @@ struct Message {
     }
 }
 
-// Entities, and what is loaded with them: ids count where there are no entities.
+// Sums of entities and of the entities loaded with them; ids count in place of missing entities.
 
 extension User {
     fileprivate var sum: Int {
@@ -71,7 +71,7 @@ extension Message {
 final class HornbeamChats: ChatStore {
     private let database: Database
 
-    /// `path`: nil for a database in memory.
+    /// `path` is nil for a database in memory.
     init(path: String?) throws {
         database =
             if let path {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same chats in SQLite by hand: tables for entities, one for the links between chats and users, and a query for
+// The chats in SQLite, used directly: tables for entities, one for the links between chats and users, and a query for
 // each level, whose rows are put into structs of the same shape.
 
 #if PEER_SQLITE
@@ -24,7 +24,7 @@
         let id: Int
         let text: String
         let sent: Date
-        /// None or one: a struct can't hold itself in another way.
+        /// None or one: an array, because a struct can't contain itself.
         var author: [UserRow] = []
         var chat: [ChatRow] = []
 
@@ -65,7 +65,7 @@
         private let delete: [SQLiteStatement]
         private let counts: SQLiteStatement
 
-        /// `path`: nil for a database in memory.
+        /// `path` is nil for a database in memory.
         init(path: String?) throws {
             let message = "id INTEGER PRIMARY KEY, text TEXT NOT NULL, sent REAL NOT NULL, chat INTEGER, author INTEGER"
             let link = "chat INTEGER, user INTEGER, PRIMARY KEY (chat, user)) WITHOUT ROWID"
@@ -161,8 +161,8 @@
             return found
         }
 
-        /// Reads the messages of the chats, which are in the order of their ids. The body completes each one; it gets
-        /// its chat's place and its author.
+        /// Reads the messages of the chats, which are ordered by their ids. The body completes each message; it gets
+        /// the chat's index and the author.
         private func eachMessage(
             _ found: inout [ChatRow], _ body: (_ place: Int, _ message: inout MessageRow, _ author: Int) -> Void
         ) throws {
@@ -180,7 +180,7 @@
             }
         }
 
-        /// The users of each chat, by its place, and the chats of each user.
+        /// Returns the users of each chat, by the chat's index, and the chats of each user.
         private func allLinks(_ found: [ChatRow]) throws -> (users: [[Int]], chats: [Int: [Int]]) {
             var usersOf = [[Int]](repeating: [], count: found.count)
             var chatsOf: [Int: [Int]] = [:]

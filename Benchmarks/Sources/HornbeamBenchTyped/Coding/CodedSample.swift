@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An entity of many kinds of properties: as a Codable struct, and by the row format.
+// An entity with many kinds of properties: as a Codable struct, and in the row format.
 
 import BenchHarness
 import Foundation
@@ -38,8 +38,8 @@ struct CodedSample: Codable, Equatable {
     }
 }
 
-/// What looks at the rows of a database with these samples. Rows are the library's own, so this meets them where it
-/// hands them to an entity type, once they lie in their pages; and times from there.
+/// Reads the rows of a database with these samples. Rows are internal to the library, so this gets them when the
+/// library passes them to an entity type. They are in their pages then, and the clock starts there.
 final class RowProbe {
     private let database: Database
     private let samples: [CodedSample]
@@ -57,11 +57,11 @@ final class RowProbe {
 
     func roundTrip() throws -> [CodedSample] { try database.read { try $0.all() } }
 
-    /// Of a row, on average.
+    /// Returns the average bytes of a row.
     func bytes() throws -> Int {
         var sum = 0
         try rows { row in
-            // Not public: what is told here is only for the figures.
+            // Not public: only these figures use it.
             guard let size = Mirror(reflecting: row).descendant("size") as? Int else {
                 throw BenchError("a row doesn't tell its size")
             }
@@ -70,13 +70,13 @@ final class RowProbe {
         return sum / samples.count
     }
 
-    /// Seconds for all samples, `rounds` times.
+    /// Returns the seconds for all samples, `rounds` times.
     func encode(rounds: Int) throws -> Double {
         var time: UInt64 = 0
         CodedProbe.whileWriting = { sample, row in
             let start = nanoseconds()
             for _ in 0..<rounds {
-                // A row is made by the library alone: a copy of the empty one takes memory as that does.
+                // Only the library makes rows: a copy of the empty one allocates memory like a new one.
                 var copy = row
                 sample.write(to: &copy)
             }
@@ -99,7 +99,7 @@ final class RowProbe {
         return Double(time) * 1e-9
     }
 
-    /// Also the sum of what was read.
+    /// Also returns the sum of the values.
     func column(rounds: Int) throws -> (seconds: Double, sum: Int) {
         var time: UInt64 = 0
         var sum = 0
@@ -122,14 +122,14 @@ final class RowProbe {
     }
 }
 
-/// The same entity by hand, as the macro would write it, with looks at its rows.
+/// The entity without the macro, as the macro would write it, with access to its rows.
 struct CodedProbe {
     let sample: CodedSample
     var id: Int { sample.id }
 
     init(_ sample: CodedSample) { self.sample = sample }
 
-    // Unsafe in name only: the scenario has one thread.
+    // Safe, because the scenario has one thread.
     nonisolated(unsafe) static var whileWriting: ((CodedSample, RowWriter) -> Void)?
     nonisolated(unsafe) static var whileReading: ((RowReader) throws -> Void)?
 }

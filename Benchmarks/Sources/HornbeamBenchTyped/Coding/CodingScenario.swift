@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it takes to turn an entity into bytes and back: by the row format, and by Foundation's coders. And what it takes
-// to read one property of a row, where the others have to be decoded with all that is around it.
+// The time to encode and decode an entity, by the row format and by Foundation's coders; and the time to read one
+// property of a row, for which the other formats decode the whole entity.
 
 import BenchHarness
 import Foundation
@@ -37,7 +37,7 @@ private func coding(
     try run.peer(name, "decode", rounds * samples.count, bytes: bytes) {
         for _ in 0..<rounds { for data in encoded { _ = try decode(data) } }
     }
-    // The whole is decoded for one property: these formats know no other way.
+    // These formats decode the whole entity to read one property.
     try run.peer(name, "column", rounds * samples.count, bytes: bytes) {
         var sum = 0
         for _ in 0..<rounds { for data in encoded { sum &+= try decode(data).size } }
@@ -45,7 +45,7 @@ private func coding(
     }
 }
 
-/// In a database in memory, whose rows `CodedProbe` meets while it is saved and read.
+/// Measures in a database in memory, where `CodedProbe` gets the rows when it is saved and read.
 private func rowCoding(_ run: Run, _ samples: [CodedSample], rounds: Int) throws {
     let probe = try RowProbe(samples)
     guard try probe.roundTrip() == samples else { throw BenchError("rows give back something else") }
@@ -59,7 +59,7 @@ private func rowCoding(_ run: Run, _ samples: [CodedSample], rounds: Int) throws
 }
 
 extension Run {
-    /// `bytes`: of one encoded entity.
+    /// `bytes` is the size of one encoded entity.
     fileprivate func coded(_ name: String, _ operations: Int, bytes: Int, seconds: Double) throws {
         try tell(name, engine: engine, operations: operations, seconds: seconds, bytes: bytes)
     }

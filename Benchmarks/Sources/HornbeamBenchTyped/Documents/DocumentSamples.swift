@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents of a run and the questions about them, with the right answers, made before any clock starts.
+// The documents of a run and the queries for them, with the right answers, made before any clock starts.
 
 import BenchHarness
 
@@ -10,14 +10,14 @@ struct DocumentSample: Sendable {
     let text: String
 }
 
-/// What a query has found, added up so that two engines agree only if they have read the same.
+/// The results of a query, summed up so that two engines agree only if they have read the same.
 struct Answer: Equatable {
     var count = 0
-    /// Of all properties, in any order.
+    /// A sum over all properties, in any order.
     private(set) var sum = 0
-    /// Of the scores, in the order in which they came.
+    /// A sum over the scores, which depends on their order.
     private(set) var order = 0
-    /// Of the first ten ids, in the order in which they came.
+    /// A sum over the first ten ids, which depends on their order.
     private(set) var head = 0
 
     mutating func add(_ id: Int, _ key: String, _ score: Int, _ text: String) {
@@ -34,11 +34,11 @@ struct Answer: Equatable {
     }
 }
 
-/// Texts of 20 words; there are 5,000 words, word number r as popular as 1 / (r + 1).
+/// Documents with texts of 20 words. There are 5,000 words; the popularity of word r is 1 / (r + 1).
 struct DocumentSamples: Sendable {
     let documents: [DocumentSample]
     let words: [String]
-    /// By word: which documents have it.
+    /// The documents of each word.
     let holders: [[Int]]
 
     static let scores = 10_000
@@ -79,7 +79,7 @@ struct DocumentSamples: Sendable {
         return words
     }
 
-    /// The first place whose share reaches so far.
+    /// Returns the first index whose cumulated share reaches `point`.
     private static func place(of point: Double, in shares: [Double]) -> Int {
         var range = 0..<shares.count - 1
         while !range.isEmpty {
@@ -89,8 +89,8 @@ struct DocumentSamples: Sendable {
         return range.lowerBound
     }
 
-    /// Three words of a document that stand together, of the first the end and of the last the beginning, with the
-    /// documents that have them so.
+    /// Returns parts of texts: three adjacent words of a document, of which the first lacks its beginning and the
+    /// last its end, with the documents that contain them.
     func pieces(count: Int, _ random: inout SplitMix) -> [(String, answer: Answer)] {
         var number: [Substring: Int] = [:]
         for (rank, word) in words.enumerated() { number[word[...]] = rank }
@@ -104,7 +104,7 @@ struct DocumentSamples: Sendable {
         }
     }
 
-    /// Five letters from within a word, with the documents that have them.
+    /// Returns five letters from inside a word, with the documents that contain them.
     func infixes(count: Int, _ random: inout SplitMix) -> [(String, answer: Answer)] {
         (0..<count).map { _ in
             var word = ""
@@ -116,10 +116,10 @@ struct DocumentSamples: Sendable {
         }
     }
 
-    /// By score, and of the same score by id.
+    /// The documents ordered by score, and then by id.
     var byScore: [DocumentSample] { documents.sorted { ($0.score, $0.id) < ($1.score, $1.id) } }
 
-    /// Pairs of different words among those of some popularity, with the documents that have one or both.
+    /// Returns pairs of different words of some popularity, with the documents that have one or both.
     func pairs(_ ranks: Range<Int>, count: Int, _ random: inout SplitMix) -> [(words: WordPair, answer: Answer)] {
         (0..<count).map { _ in
             let first = Int.random(in: ranks, using: &random)
@@ -132,7 +132,7 @@ struct DocumentSamples: Sendable {
 }
 
 extension String {
-    /// Byte by byte.
+    /// Compares byte by byte.
     fileprivate func utf8Contains(_ part: String) -> Bool {
         let (text, part) = (Array(utf8), Array(part.utf8))
         guard text.count >= part.count else { return false }
@@ -140,9 +140,9 @@ extension String {
     }
 }
 
-/// Two words, as each engine wants them.
+/// Two words, in the form of each engine.
 struct WordPair: Sendable {
-    /// For Hornbeam: any of the words.
+    /// For Hornbeam: either of the words.
     let plain: String
     /// For FTS5.
     let either: String
@@ -153,30 +153,29 @@ struct WordPair: Sendable {
     }
 }
 
-/// What takes part.
+/// A store that takes part.
 protocol DocumentStore: AnyObject {
-    /// In one transaction: with an index of scores and a unique one of keys.
+    /// Saves documents in one transaction, with an index of scores and a unique index of keys.
     func savePlain(_ documents: [DocumentSample]) throws
-    /// The same with a full-text index, of another type. All else is asked about these.
+    /// Saves documents of another type, which has a full-text index too. The other queries use these.
     func save(_ documents: [DocumentSample]) throws
 
     func documents(score: Int) throws -> Answer
     func document(key: String) throws -> Answer
-    /// By score.
+    /// Returns documents by score.
     func documents(scores: Range<Int>) throws -> Answer
     func first(_ limit: Int, descending: Bool) throws -> Answer
-    /// In any order; without regard to case.
+    /// Returns documents in any order, without regard to case.
     func documents(containing part: String) throws -> Answer
-    /// Best first.
+    /// Returns the best documents first.
     func documents(matching words: WordPair, limit: Int?) throws -> Answer
 
     func close() throws
 }
 
-/// What takes part and begins reads without asking, and has live queries.
+/// A store that begins reads by itself, and has live queries.
 protocol ObservedDocuments {
     func readNothing() throws
-    /// Saves one document after another, each once the change of the one before has come to a live list of all of them
-    /// by score.
+    /// Saves documents, each once the previous change has arrived in a live list of all documents by score.
     func follow(_ documents: ArraySlice<DocumentSample>, _ latencies: inout Latencies) throws
 }

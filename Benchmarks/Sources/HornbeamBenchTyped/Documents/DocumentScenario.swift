@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents saved with indexes of each kind, and found by each of them, on disk or in memory.
+// Saves documents with indexes of each kind, and finds them by each index, on disk or in memory.
 
 import BenchHarness
 
@@ -31,7 +31,7 @@ private func open(_ run: Run, _ isInMemory: Bool) throws -> any DocumentStore {
     }
 }
 
-/// How many questions are asked: all of them, or as many as there are documents.
+/// Returns the number of queries: all of them, or at most the number of documents.
 private func indexed(_ part: Part, _ samples: DocumentSamples, _ store: any DocumentStore) throws {
     let documents = samples.documents
     var random = SplitMix(state: part.run.seed &+ 1)
@@ -58,7 +58,7 @@ private func ordered(_ part: Part, _ samples: DocumentSamples, _ store: any Docu
     let times = min(2_000, sorted.count)
     let least = Answer(sorted.prefix(20))
     try part.measure("first", Array(repeating: (20, least), count: times)) { try store.first($0, descending: false) }
-    // Which ones of the last score come is left open: SQLite would have to sort for the order that Hornbeam gives.
+    // The choice among the last score isn't checked: SQLite would have to sort for Hornbeam's order.
     let most = Answer(sorted.suffix(20).reversed())
     try part.measure("last", Array(repeating: (20, most), count: times), by: \.order) {
         try store.first($0, descending: true)
@@ -69,7 +69,7 @@ private func matched(_ part: Part, _ samples: DocumentSamples, _ store: any Docu
     var random = SplitMix(state: part.run.seed &+ 3)
     for (name, ranks, count) in [("common", 0..<50, 40), ("middle", 100..<1_000, 100), ("rare", 2_000..<5_000, 200)] {
         let questions = samples.pairs(ranks, count: min(count, samples.documents.count), &random)
-        // The order of all depends on the engine's formula: that of the first ten must be the same.
+        // The order of all results depends on the engine's formula, but that of the first ten must be the same.
         try part.measure("match-\(name)", questions.map { ($0.words, $0.answer) }, by: \.sum) {
             try store.documents(matching: $0, limit: nil)
         }
@@ -87,7 +87,7 @@ private func partly(_ part: Part, _ samples: DocumentSamples, _ store: any Docum
     try part.measure("contains-part", infixes, by: \.sum) { try store.documents(containing: $0) }
 }
 
-/// Last: it changes documents.
+/// Comes last, because it changes documents.
 private func observed(_ part: Part, _ samples: DocumentSamples, _ store: any DocumentStore) throws {
     guard let store = store as? any ObservedDocuments else { return }
     let times = min(100_000, 10 * samples.documents.count)

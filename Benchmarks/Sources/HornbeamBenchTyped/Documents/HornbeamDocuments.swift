@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents as a program that embeds Hornbeam declares and asks them.
+// Documents as a program that embeds Hornbeam declares and queries them.
 
 import BenchHarness
 import Dispatch
@@ -38,7 +38,7 @@ extension Answer {
 final class HornbeamDocuments: DocumentStore {
     private let database: Database
 
-    /// `path`: nil for a database in memory.
+    /// `path` is nil for a database in memory.
     init(path: String?) throws {
         database =
             if let path {
@@ -116,7 +116,7 @@ extension HornbeamDocuments: ObservedDocuments {
         defer { live.cancel() }
         hasCome.wait()
         for sample in documents {
-            // What changes nothing is not told.
+            // A save without a change wouldn't be reported.
             let document = Document(id: sample.id, key: sample.key, score: sample.score + 1, text: sample.text)
             try latencies.time {
                 try database.write(durability: .process) { try document.save(to: &$0) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same documents in SQLite by hand. The full-text index is FTS5 with the table as its external content, so that
-// texts aren't stored twice; the program writes to both itself, which is faster than a trigger.
+// The documents in SQLite, used directly. The full-text index is FTS5 with the table as its external content, so that
+// texts aren't stored twice; the program itself writes to both, which is faster than a trigger.
 
 #if PEER_SQLITE
     import BenchHarness
@@ -26,7 +26,7 @@
         private let containing: SQLiteStatement
         private let matching: SQLiteStatement
 
-        /// `path`: nil for a database in memory.
+        /// `path` is nil for a database in memory.
         init(path: String?) throws {
             let columns =
                 "id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, score INTEGER NOT NULL, text TEXT NOT NULL"
@@ -47,7 +47,7 @@
             byKey = try connection.prepare("\(select) WHERE key = ?")
             byScores = try connection.prepare("\(select) WHERE score >= ? AND score < ? ORDER BY score, id")
             least = try connection.prepare("\(select) ORDER BY score, id LIMIT ?")
-            // Not by id: it would have to sort those of each score once more.
+            // Not ordered by id: SQLite would have to sort the documents of each score again.
             most = try connection.prepare("\(select) ORDER BY score DESC LIMIT ?")
             containing = try connection.prepare("\(select) WHERE text LIKE ?")
             matching = try connection.prepare(

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real texts from a file that is mapped, not read: the memory that a run takes is the engine's alone.
+// Real texts from a file that is mapped, not read, so that only the engine uses memory.
 
 import BenchHarness
 import Foundation
 
-/// Documents one after the other, each closed by a zero byte; numbered from 0.
+/// Documents one after the other, each ended by a zero byte, and numbered from 0.
 final class Corpus {
     private let bytes: UnsafeRawBufferPointer
     private let starts: [Int]
@@ -34,19 +34,19 @@ final class Corpus {
 
     deinit { munmap(UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count) }
 
-    /// As long as the corpus is there.
+    /// The text of a document, valid as long as the corpus.
     subscript(number: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: bytes[starts[number]..<starts[number + 1] - 1])
     }
 
     func text(_ number: Int) -> String { String(decoding: self[number], as: UTF8.self) }
 
-    /// One in ten documents is of a group, whatever it says.
+    /// Returns the group of a document. One in ten documents is in a group, independently of its text.
     static func group(of number: Int) -> Int { Int((UInt64(number) &* 0x9E37_79B9_7F4A_7C15) >> 40) % groups }
 
     static let groups = 10
 
-    /// Texts of words with the popularity of real ones, for a look whether everything works.
+    /// Makes texts of words with realistic popularity, to check that everything works.
     static func makeSample(at path: String, count: Int, seed: UInt64) throws {
         var random = SplitMix(state: seed)
         let words = (0..<count * 2).map { _ in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same texts in SQLite by hand: FTS5 with the table of the texts as its external content, prepared statements, the
-// index kept up by the program itself, and `rank` for the order, which is BM25.
+// The texts in SQLite, used directly: FTS5 with the table of the texts as its external content, prepared statements,
+// the index maintained by the program itself, and `rank` for the order, which is BM25.
 
 #if PEER_SQLITE
     import BenchHarness
@@ -12,7 +12,7 @@
         static let indexings: [TextIndexing] = [.none, .words, .positions]
 
         struct Query {
-            /// In FTS5's language.
+            /// The query in FTS5's language.
             var words: String
             var group: Int?
         }
@@ -29,7 +29,7 @@
         private let read: SQLiteStatement?
 
         init(path: String, indexing: TextIndexing) throws {
-            // As Hornbeam's words are by default: with their accents. `detail=none` keeps no frequencies either.
+            // Accents are kept, as by Hornbeam's default. `detail=none` keeps no frequencies either.
             let tokenizer = indexing == .stems ? "porter unicode61" : "unicode61 remove_diacritics 0"
             let detail = indexing == .words ? ", detail=none" : ""
             let search = """
@@ -77,7 +77,7 @@
             try index?.bind(2, text) { try index?.run() }
         }
 
-        /// The index is told what it had of the text.
+        /// Removes the text from the index, which needs its former content.
         private func forget(_ number: Int) throws {
             old.bind(1, number)
             var text = ""
@@ -94,7 +94,7 @@
                 case .all: words.joined(separator: " AND ")
                 case .phrase: "\"\(question.words.joined(separator: " "))\""
                 case .prefix: words[0] + "*"
-                // Words between them.
+                // FTS5 counts the words in between.
                 case .near: "NEAR(\(words.joined(separator: " ")), \(QuestionKind.nearDistance - 1))"
                 case .fuzzy, .wildcard: nil
                 }

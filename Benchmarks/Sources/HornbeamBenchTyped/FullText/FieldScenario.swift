@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches that tell a title from a text: its words weigh more, or they alone count. The title of a document is its
-// first line, or its first words if that is all there is.
+// Searches that distinguish the title from the text: the title's words weigh more, or only they count. A document's
+// title is its first line, or its first words if it has only one line.
 
 import BenchHarness
 import Hornbeam
@@ -14,11 +14,11 @@ struct TitledPage {
     var text: String
 }
 
-/// Which words count, and how much.
+/// The words that count, and their weights.
 enum FieldQuestion: String, CaseIterable {
-    /// Those of the title five times as much.
+    /// Words of the title weigh five times as much.
     case weights
-    /// Those of the title alone.
+    /// Only words of the title.
     case title
 
     static let titleWeight = 5.0
@@ -27,7 +27,7 @@ enum FieldQuestion: String, CaseIterable {
 protocol FieldEngine: AnyObject {
     init(path: String) throws
     func build(_ pages: [(id: Int, title: String, text: String)]) throws
-    /// The best of those with any of the words, best first.
+    /// Returns the best documents with any of the words, best first.
     func best(_ kind: FieldQuestion, _ words: [String], limit: Int) throws -> [TextHit]
     func close() throws
 }
@@ -119,13 +119,13 @@ final class HornbeamFields: FieldEngine {
     }
 #endif
 
-/// Builds a store of titles and texts, and asks it.
+/// Builds a store of titles and texts, and queries it.
 struct FieldScenario {
     let run: Run
     let corpus: Corpus
     let questions: QuestionFile
 
-    /// The rows, and the questions that they are asked with.
+    /// The workloads, and the sets of queries that each uses.
     private static let sets = ["1-common": "any-1-common", "2-document": "any-2-document"]
 
     func perform() throws {
@@ -166,7 +166,7 @@ struct FieldScenario {
         for (place, words) in questions.enumerated() {
             let best = try engine.best(kind, words, limit: 10)
             sum += best.count
-            // The best of a few must be those of all.
+            // The best few must be the best of all.
             guard place < 10 else { continue }
             let all = try engine.best(kind, words, limit: self.questions.documents)
             guard zip(best, all).allSatisfy({ $0.score == $1.score }), best.count == min(10, all.count) else {

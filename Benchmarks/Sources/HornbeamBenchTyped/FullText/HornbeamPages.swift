@@ -4,7 +4,7 @@
 import BenchHarness
 import Hornbeam
 
-/// Without an index of its text.
+/// A type without an index of its text.
 @EntityModel
 struct PlainPage {
     @Index<Self>(\.group) private var byGroup
@@ -23,11 +23,11 @@ struct Page {
     var group: Int
     var text: String
 
-    /// Nothing is kept of what is deleted, as by the peers.
+    /// Deleted entities aren't kept, as by the peers.
     func asDeleted(in context: Context) throws -> Deleted<Page>? { nil }
 }
 
-/// With an index that doesn't know where words stand.
+/// A type with an index without positions.
 @EntityModel
 struct WordsPage {
     @Index<Self>(\.group) private var byGroup
@@ -38,7 +38,7 @@ struct WordsPage {
     var text: String
 }
 
-/// With the stems of its words.
+/// A type with an index of stems.
 @EntityModel
 struct StemsPage {
     @FullTextIndex<Self>(\.text, analyzer: .unicode(stemming: .english), positions: false) private var search
@@ -54,7 +54,7 @@ final class HornbeamPages: TextEngine {
     static let hasPlainDocuments = true
 
     struct Query {
-        /// As they were asked for.
+        /// The words of the query.
         var words: String
         var search: SearchQuery<Page>
         var group: Int?
@@ -68,7 +68,7 @@ final class HornbeamPages: TextEngine {
         database = try Database(at: path, models: PlainPage.self, WordsPage.self, Page.self, StemsPage.self)
     }
 
-    /// For another thread: a database serves all of them.
+    /// For another thread: all threads share one database.
     init(sharing other: HornbeamPages) {
         (database, indexing) = (other.database, other.indexing)
     }

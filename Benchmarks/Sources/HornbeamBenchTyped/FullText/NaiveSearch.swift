@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The right answers, by going through all words of all documents: BM25 with k1 = 1.2 and b = 0.75, exact lengths and
-// statistics, equals by the smaller number.
+// The right answers, computed from all words of all documents: BM25 with k1 = 1.2 and b = 0.75, exact lengths and
+// statistics, ties by the smaller number.
 
 import Foundation
 
 struct NaiveSearch {
     private let stream: WordStream
-    /// By word, of those that are asked for: which documents have it, and how often.
+    /// For each word of a query: the documents that have it, and how often.
     private var postings: [String: [(document: Int, frequency: Int)]] = [:]
-    /// By phrase, prefix or neighbours, and group if there is one: how many documents match.
+    /// By phrase, prefix or neighbours, and group if there is one: the number of matching documents.
     private var counts: [String: Int] = [:]
     private let averageLength: Double
     private var scores: [Double]
@@ -36,7 +36,7 @@ struct NaiveSearch {
 
     private mutating func gather(_ texts: Set<String>) {
         let numbers = numbers(of: texts)
-        // Slots, so that most words cost one look at an array.
+        // An array, so that most words cost one access.
         var slots = [Int](repeating: -1, count: stream.vocabulary.count)
         var names: [String] = []
         for (word, text) in numbers {
@@ -84,7 +84,7 @@ struct NaiveSearch {
 
     private static func name(_ name: String, group: Int?) -> String { group.map { "\(name)\t\($0)" } ?? name }
 
-    /// No phrase has such a name.
+    /// Returns a name that no phrase has.
     private static func neighbours(_ words: [String]) -> String { words.joined(separator: " ~ ") }
 
     private mutating func countNeighbours(_ pairs: [[String]]) {
@@ -121,7 +121,7 @@ struct NaiveSearch {
         }
     }
 
-    /// Completes the questions of a set.
+    /// Adds the answers to the queries of a set.
     mutating func answer(_ set: inout QuestionSet) {
         for index in set.questions.indices {
             switch set.kind {
@@ -176,7 +176,7 @@ struct NaiveSearch {
     }
 }
 
-/// Makes a corpus's questions, unless they are there already. The last documents are kept for later inserts.
+/// Makes a corpus's queries, unless they exist. The last documents are reserved for later inserts.
 func prepareQuestions(corpus path: String, questions: String, limit: Int, seed: UInt64) throws {
     let corpus = try Corpus(path: path)
     let spare = min(TextScenario.spare, corpus.count / 10)

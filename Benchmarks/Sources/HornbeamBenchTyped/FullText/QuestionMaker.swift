@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses questions by how many documents have their words. Everything random comes from the seed, so that all engines
-// and all runs are asked the same.
+// Chooses queries by the number of documents that have their words. Everything random comes from the seed, so that
+// all engines and all runs get the same queries.
 
 import BenchHarness
 
 struct QuestionMaker {
     private let stream: WordStream
     private var random: SplitMix
-    /// By word: of letters without accents, for what engines make of the others differs.
+    /// For each word, whether it has only letters without accents. Engines treat other letters differently.
     private let isPlain: [Bool]
     private static let count = 100
 
@@ -20,7 +20,8 @@ struct QuestionMaker {
         }
     }
 
-    /// By how many documents have a word. In a corpus of some hundred the classes overlap.
+    /// Classes of words by the number of documents that have them. In a corpus of some hundred documents they
+    /// overlap.
     private var classes: [(name: String, frequencies: ClosedRange<Int>)] {
         let documents = stream.documents
         return [
@@ -29,7 +30,7 @@ struct QuestionMaker {
         ]
     }
 
-    /// Without the answers. A set is left out where the corpus has too few words for it.
+    /// Returns the queries without the answers. A set is left out if the corpus has too few words for it.
     mutating func sets() -> [QuestionSet] {
         var sets: [QuestionSet?] = []
         for (name, frequencies) in classes {
@@ -68,7 +69,7 @@ struct QuestionMaker {
             (other.name, other.kind) = (name, kind)
             sets.append(other)
         }
-        // Behind the others, which stay what they were.
+        // Added last, so that the others stay unchanged.
         sets.append(set("near-2", .near) { $0.neighbours() })
         sets.append(set("fuzzy-1", .fuzzy) { $0.misspelled() })
         sets.append(set("wildcard-1", .wildcard) { $0.pattern() })
@@ -96,7 +97,8 @@ struct QuestionMaker {
         return chosen.map(stream.vocabulary.text)
     }
 
-    /// Different words of a document that has so many, drawn from its text: common ones are drawn more often.
+    /// Returns different words of a document that has enough of them, drawn from its text: common ones are drawn more
+    /// often.
     private mutating func ofOneDocument(_ count: Int, _ isWanted: (UInt32) -> Bool) -> [String]? {
         for _ in 0..<2_000 {
             let words = stream.words(of: Int.random(in: 0..<stream.documents, using: &random))
@@ -123,7 +125,7 @@ struct QuestionMaker {
         return nil
     }
 
-    /// Two different words that stand near each other.
+    /// Returns two different words that are near each other.
     private mutating func neighbours() -> [String]? {
         for _ in 0..<1_000 {
             let words = stream.words(of: Int.random(in: 0..<stream.documents, using: &random))
@@ -136,7 +138,7 @@ struct QuestionMaker {
         return nil
     }
 
-    /// A word of six letters or more, as it stands in a text.
+    /// Returns a word of six letters or more from a text.
     private mutating func longWord() -> String? {
         for _ in 0..<1_000 {
             guard let word = stream.words.randomElement(using: &random), isPlain[Int(word)] else { continue }
@@ -146,17 +148,17 @@ struct QuestionMaker {
         return nil
     }
 
-    /// One with a letter left out, behind the first.
+    /// Returns a word with a letter left out, but not the first.
     private mutating func misspelled() -> [String]? {
         guard var word = longWord() else { return nil }
         word.remove(at: word.index(word.startIndex, offsetBy: Int.random(in: 1..<word.count, using: &random)))
         return [word]
     }
 
-    /// Two letters at its head and two at its end, with anything between them.
+    /// Returns two letters at the beginning of a word and two at the end, with anything between them.
     private mutating func pattern() -> [String]? { longWord().map { ["\($0.prefix(2))*\($0.suffix(2))"] } }
 
-    /// The first three letters of a longer word.
+    /// Returns the first three letters of a longer word.
     private mutating func prefix() -> [String]? {
         for _ in 0..<1_000 {
             guard let word = stream.words.randomElement(using: &random), isPlain[Int(word)] else { continue }

@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of every engine, with the right answers, as a file: made once for a corpus, from the corpus itself.
+// The queries for every engine, with the right answers, as a file: made once for a corpus, from the corpus itself.
 
 import Foundation
 
 enum QuestionKind: String, Codable {
     /// Documents with any of the words, best first.
     case any
-    /// With all of them.
+    /// Documents with all of the words.
     case all
-    /// With the words next to each other, in order.
+    /// Documents with the words next to each other, in order.
     case phrase
-    /// With a word that begins so.
+    /// Documents with a word that has this prefix.
     case prefix
-    /// With the words at most `nearDistance` words apart, in any order.
+    /// Documents with the words at most `nearDistance` words apart, in any order.
     case near
-    /// With a word that a person meant who wrote this one. No two engines mean the same by it.
+    /// Documents with a word similar to a misspelt one. Engines differ in what counts as similar.
     case fuzzy
-    /// With a word of this pattern.
+    /// Documents with a word that matches this pattern.
     case wildcard
-    /// How many have any of the words.
+    /// The number of documents with any of the words.
     case count
-    /// As `any`, with the texts of the best.
+    /// Like `any`, with the texts of the best.
     case texts
 
-    /// 1 is right behind it.
+    /// The distance of adjacent words is 1.
     static let nearDistance = 10
 
-    /// Whether there is a right answer to hold an engine's against.
+    /// Whether there is a right answer to compare with.
     var isChecked: Bool { self != .fuzzy && self != .wildcard }
 }
 
 struct Question: Codable {
     var words: [String]
-    /// Of which the documents must be.
+    /// The group that the documents must belong to.
     var group: Int?
-    /// How many documents match.
+    /// Number of matching documents.
     var count = 0
-    /// Of the best ten, where it is the sum of the words' scores; else empty.
+    /// The scores of the best ten, if a score is the sum of the words' scores; else empty.
     var scores: [Double] = []
-    /// The best ten.
+    /// The ten best documents.
     var best: [Int] = []
 }
 
@@ -51,11 +51,11 @@ struct QuestionSet: Codable {
 struct QuestionFile: Codable {
     static let layout = 1
     var layout = Self.layout
-    /// Those that are indexed; the corpus has some more, to be inserted later.
+    /// Number of indexed documents; the corpus has some more, which are inserted later.
     var documents: Int
     var words: Int
     var distinctWords: Int
-    /// Pairs of a word and a document that has it.
+    /// Number of pairs of a word and a document that has it.
     var postings: Int
     var textBytes: Int
     var sets: [QuestionSet]

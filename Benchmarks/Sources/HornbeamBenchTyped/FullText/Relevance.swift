@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well the best answers are the right ones: by queries with the documents that answer them.
+// The relevance of the best answers, measured by queries with known relevant documents.
 
 import BenchHarness
 import Foundation
@@ -7,10 +7,10 @@ import Foundation
 struct Relevance {
     private let queries: [(words: [String], relevant: Set<Int>)]
 
-    /// How far down an answer is looked at.
+    /// The number of results that are examined.
     static let depth = 1_000
 
-    /// Lines of a query, a tab, and numbers of documents with commas. Of these the ones that are indexed count.
+    /// Reads lines of a query, a tab, and numbers of documents with commas. Only indexed documents count.
     init(path: String, documents: Int) throws {
         let text = try String(contentsOfFile: path, encoding: .utf8)
         queries = try text.split(separator: "\n").map { line in
@@ -26,7 +26,7 @@ struct Relevance {
         }.filter { !$0.words.isEmpty && !$0.relevant.isEmpty }
     }
 
-    /// A measure of each query, in their order.
+    /// The measures of each query, in order.
     struct Measure {
         let name: String
         let values: [Double]
@@ -34,8 +34,8 @@ struct Relevance {
         var mean: Double { values.reduce(0, +) / Double(values.count) }
     }
 
-    /// Of each query: the discounted gain of the best ten as a share of the greatest there can be (Järvelin
-    /// and Kekäläinen), the precision at each relevant document, and one over the place of the first.
+    /// Returns for each query: the discounted gain of the best ten as a share of the greatest possible one (Järvelin
+    /// and Kekäläinen), the precision at each relevant document, and the inverse of the rank of the first one.
     func judge(_ search: ([String]) throws -> [Int]) throws -> [Measure] {
         var (gain, precision, reciprocal): ([Double], [Double], [Double]) = ([], [], [])
         for (words, relevant) in queries {

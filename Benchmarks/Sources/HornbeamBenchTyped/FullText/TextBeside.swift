@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches beside a thread that inserts and deletes documents, each of them durably.
+// Searches beside a thread that durably inserts and deletes documents.
 
 import BenchHarness
 import Foundation
 
 extension TextEngine {
-    /// For another thread: the same store, or one of its own with the same content.
+    /// Returns a store for another thread: this one, or one of its own with the same content.
     func reader(at path: String) throws -> Self {
         if let pages = self as? HornbeamPages, let reader = HornbeamPages(sharing: pages) as? Self { return reader }
         #if PEER_XAPIAN
@@ -16,7 +16,7 @@ extension TextEngine {
 }
 
 final class TextBeside<Engine: TextEngine>: @unchecked Sendable {
-    // Sendable: each thread has an engine of its own, and `lock` guards what both see.
+    // Sendable: each thread has an engine of its own, and `lock` guards the shared state.
     private let reader: Engine
     private let queries: [Engine.Query]
     private let writer: Engine
@@ -42,7 +42,7 @@ final class TextBeside<Engine: TextEngine>: @unchecked Sendable {
     }
 
     private func search() throws {
-        // The writer first comes into its pace.
+        // Waits until the writer has made some writes.
         while lock.withLock({ writes < 5 && !isEnded }) { usleep(100) }
         for query in queries {
             try searches.time {

@@ -1,62 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine must do to take part in the measurements of full text.
+// The requirements of an engine in the measurements of full text.
 
-/// A document that was found.
+/// A found document.
 struct TextHit {
     var document: Int
-    /// In the engine's own measure.
+    /// The engine's own score.
     var score: Double
 }
 
-/// What a store keeps besides the texts themselves.
+/// The index that a store keeps besides the texts.
 enum TextIndexing: String {
-    /// Nothing: the difference is what the index costs.
+    /// None: the difference shows the cost of the index.
     case none
-    /// Which documents have which words, without the places.
+    /// The documents of each word, without positions.
     case words
     case positions
-    /// Stems of English words in place of these, for judging what is found.
+    /// Stems of English words in place of the words, for judging relevance.
     case stems
 }
 
 /// A store of documents with a full-text index, for one thread.
 protocol TextEngine: AnyObject, SendableMetatype {
-    /// What is worked out of a question before the clock starts: no more than a program would keep.
+    /// A query prepared before the clock starts, as far as a program would keep it.
     associatedtype Query
 
     static var name: String { get }
-    /// Whether scores are those of the common formula, so that they can be checked.
+    /// Whether scores follow the common formula, so that they can be checked.
     static var hasCommonScores: Bool { get }
-    /// Which forms of index are built and measured.
+    /// The forms of index that are built and measured.
     static var indexings: [TextIndexing] { get }
-    /// Whether it is asked for documents without an index, too.
+    /// Whether documents without an index are measured, too.
     static var hasPlainDocuments: Bool { get }
 
     /// Opens the store, or creates it.
     init(path: String, indexing: TextIndexing) throws
 
-    /// Indexes documents of the corpus in one transaction, or as the engine advises for many.
+    /// Indexes documents of the corpus in one transaction, or as the engine advises for many documents.
     func build(_ corpus: Corpus, _ documents: Range<Int>) throws
 
-    /// Nil where the engine has no such query.
+    /// Returns nil if the engine has no such query.
     func query(_ kind: QuestionKind, _ question: Question) throws -> Query?
-    /// The best ten, best first.
+    /// Returns the ten best documents, best first.
     func best(_ query: Query) throws -> [TextHit]
-    /// The sum of the sizes of the texts of the best ten, which are read whole.
+    /// Returns the total size of the texts of the ten best documents, which are read completely.
     func texts(_ query: Query) throws -> Int
-    /// How many documents match.
+    /// Returns the number of matching documents.
     func count(_ query: Query) throws -> Int
-    /// More than ten.
+    /// Returns more than ten documents.
     func best(_ query: Query, limit: Int) throws -> [TextHit]
 
     // Each a durable transaction of its own.
     func insert(_ document: Int, _ text: String) throws
     func update(_ document: Int, _ text: String) throws
     func delete(_ document: Int) throws
-    /// A document of a type without an index, beside the others.
+    /// Inserts a document of a type without an index.
     func insertPlain(_ document: Int, _ text: String) throws
 
-    /// Shows what others have committed meanwhile, where that takes a call.
+    /// Makes the commits of others visible, if that takes a call.
     func refresh() throws
     func close() throws
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is measured of one engine with one corpus: a process each for building, searching, changing and judging, so
-// that none of them meets the memory of another.
+// The measurements of one engine with one corpus, with a process each for building, searching, changing and judging,
+// so that none is affected by the memory of another.
 
 import BenchHarness
 import Foundation
@@ -9,13 +9,13 @@ enum TextScenario {
     /// Documents of a corpus that are not indexed at first.
     static let spare = 200
 
-    /// Documents that are changed, and changed back, before common words are asked for again.
+    /// Number of documents that are changed, and changed back, before common words are searched again.
     static let many = 5_000
 
-    /// What a child is told besides.
+    /// Further options of a child.
     static let options: Set<String> = ["corpus", "questions", "judged"]
 
-    /// `text-sample` and `text-prepare` make what the others need.
+    /// `text-sample` and `text-prepare` make the input of the other parts.
     static func perform(_ name: String, _ arguments: Arguments) throws {
         let count = try arguments.number("n", 1_000, least: 100)
         let seed = UInt64(try arguments.number("seed", 1))
@@ -52,7 +52,7 @@ struct TextRun<Engine: TextEngine> {
     private let corpus: Corpus
     private let questions: QuestionFile
     private let judged: String?
-    /// Times that each question is asked by the clock.
+    /// How often each query is timed.
     private let passes = 3
 
     init(_ run: Run, _ arguments: Arguments) throws {
@@ -75,12 +75,12 @@ struct TextRun<Engine: TextEngine> {
         }
     }
 
-    /// The store that is searched: with positions if the engine has them.
+    /// The searched store: with positions if the engine has them.
     private var searched: TextIndexing { Engine.indexings.contains(.positions) ? .positions : .words }
 
     // MARK: - Building
 
-    /// The store that is searched comes first, in a process that has done nothing else, and stays.
+    /// Builds the searched store first, in a process that has done nothing else; this store stays.
     private func build() throws {
         let seconds = try build(searched)
         let bytes = Double(questions.textBytes)
@@ -97,7 +97,7 @@ struct TextRun<Engine: TextEngine> {
         try FileManager.default.moveItem(atPath: kept, toPath: folder)
     }
 
-    /// How long it took.
+    /// Returns the seconds that building took.
     private func build(_ indexing: TextIndexing) throws -> Double {
         let peak = MemoryPeak()
         defer { _ = peak.end() }
@@ -109,7 +109,7 @@ struct TextRun<Engine: TextEngine> {
         let seconds = Double(nanoseconds() - start) * 1e-9
         if indexing == searched { try run.tell("memory-build", value: Double(peak.end())) }
         try engine.close()
-        // What closing leaves on the disk.
+        // The size after closing.
         try run.tell("size-\(indexing)", operations: questions.documents, seconds: 1)
         return seconds
     }
@@ -122,13 +122,13 @@ struct TextRun<Engine: TextEngine> {
         try engine.close()
     }
 
-    /// Once through the questions for the answers, which also makes the store warm; and then with the clock.
+    /// Runs each query once to check the answer, which also warms the store, and then with the clock.
     private func ask(_ set: QuestionSet, of engine: Engine) throws {
         guard run.wants(set.name) else { return }
         let queries = try set.questions.compactMap { try engine.query(set.kind, $0) }
         guard queries.count == set.questions.count else { return }
         for (place, (query, question)) in zip(queries, set.questions).enumerated() {
-            // Hornbeam counts by going through all documents: ten counts tell as much as a hundred.
+            // Hornbeam counts by reading all documents: ten counts are enough.
             let isCounted = place < 10 || set.kind == .count
             let check = TextCheck(set: set, question: question, corpus: corpus, isCounted: isCounted)
             if set.kind.isChecked { try check.check(query, of: engine) }
@@ -150,8 +150,8 @@ struct TextRun<Engine: TextEngine> {
 
     // MARK: - Changing
 
-    /// Inserts what was kept back, writes other texts over some documents, puts them back, and deletes what was
-    /// inserted: in the end every answer must be the one of the beginning.
+    /// Inserts the reserved documents, changes the texts of some documents, changes them back, and deletes the
+    /// inserted ones. In the end every answer must be that of the beginning.
     private func change() throws {
         let engine = try Engine(path: run.storePath, indexing: searched)
         let spare = Array(questions.documents..<min(corpus.count, questions.documents + TextScenario.spare))
@@ -191,7 +191,7 @@ struct TextRun<Engine: TextEngine> {
             }
         }
         if Engine.hasPlainDocuments, run.wants("insert-plain") {
-            // Last, for they stay: nothing is measured of the store any more.
+            // Last, because these documents stay in the store, which isn't measured any more.
             try run.changeBesideBare("insert-plain", spare.count, bare: "plain-bare") {
                 try engine.insertPlain(spare[$0], corpus.text(spare[$0]))
             }
@@ -199,8 +199,8 @@ struct TextRun<Engine: TextEngine> {
         try engine.close()
     }
 
-    /// Ten thousand transactions of a document each, so that what an index puts off is done by some of them; and common
-    /// words right after, with nothing done in between.
+    /// Makes ten thousand transactions of one document each, so that some of them do the work that an index
+    /// postpones; then searches common words immediately.
     private func changeMany(of engine: Engine, _ random: inout SplitMix) throws {
         let changed = Array((0..<questions.documents).shuffled(using: &random).prefix(TextScenario.many))
         try run.change("update-many", 2 * changed.count) { latencies in
@@ -214,7 +214,7 @@ struct TextRun<Engine: TextEngine> {
         try ask("any-2-common", as: "after-many", of: engine)
     }
 
-    /// The questions of a row once more, for another one.
+    /// Repeats the queries of a row for another row.
     private func ask(_ name: String, as other: String, of engine: Engine) throws {
         guard var set = questions.sets.first(where: { $0.name == name }) else { return }
         set.name = other
@@ -253,7 +253,7 @@ struct TextRun<Engine: TextEngine> {
     }
 }
 
-/// Holds an engine's answer against the right one.
+/// Compares an engine's answer with the right one.
 struct TextCheck {
     let set: QuestionSet
     let question: Question
@@ -266,7 +266,7 @@ struct TextCheck {
     func check<Engine: TextEngine>(_ query: Engine.Query, of engine: Engine) throws {
         if isCounted, question.group == nil {
             let count = try engine.count(query)
-            // A peer's tables of letters may be of another version of Unicode.
+            // A peer's tables of letters may have another version of Unicode.
             let tolerance = Engine.hasCommonScores ? 0 : question.count / 1_000 + 1
             guard abs(count - question.count) <= tolerance else {
                 throw wrong("\(count) documents instead of \(question.count)")
@@ -276,7 +276,7 @@ struct TextCheck {
         let isSure = Engine.hasCommonScores || question.count > 11
         guard !isSure || hits.count == min(10, question.count) else { throw wrong("\(hits.count) best ones") }
         if set.kind == .texts {
-            // Which are the best is the engine's own; that they are read whole is what counts.
+            // The choice of the best is the engine's; the check is that their texts are read completely.
             let size = hits.reduce(0) { $0 + corpus[$1.document].count }
             guard try engine.texts(query) == size else { throw wrong("texts of another size than \(size)") }
         }
@@ -292,7 +292,7 @@ struct TextCheck {
             guard abs(hit.score - score) <= 1e-9 * score else {
                 throw wrong("score \(hit.score) at \(place) instead of \(score)")
             }
-            // Scores that differ in their last bits alone may come in either order.
+            // If scores differ only in their last bits, any order is right.
             let isTied = question.scores.enumerated().contains {
                 $0.offset != place && abs($0.element - score) <= 1e-12 * score
             }

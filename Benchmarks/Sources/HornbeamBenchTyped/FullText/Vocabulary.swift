@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words by the rule that all engines follow: runs of letters and digits, in lower case. Written apart from Hornbeam's
-// own analysis, for its answers are judged by this one.
+// Words by the rule that all engines follow: runs of letters and digits, in lower case. It is independent of
+// Hornbeam's own analysis, whose answers it judges.
 
 /// Numbers words by their first appearance.
 struct Vocabulary {
@@ -25,7 +25,7 @@ struct Vocabulary {
         return slots[slot] - 1
     }
 
-    /// The slot that a word is in, or comes to.
+    /// Returns the slot of a word, or the free slot for it.
     private func place(of word: ArraySlice<UInt8>) -> Int {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in word { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
@@ -41,7 +41,7 @@ struct Vocabulary {
     }
 }
 
-/// Goes through the words of a text.
+/// Calls `body` with each word of a text.
 func eachWord(of text: UnsafeRawBufferPointer, _ body: ([UInt8]) -> Void) {
     var word: [UInt8] = []
     func end() {
@@ -60,7 +60,7 @@ func eachWord(of text: UnsafeRawBufferPointer, _ body: ([UInt8]) -> Void) {
             }
             continue
         }
-        // The file's text is well formed.
+        // The file's text is valid UTF-8.
         let length = byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4
         let scalars = String(decoding: text[place..<min(text.count, place + length)], as: UTF8.self).unicodeScalars
         place += length
@@ -86,9 +86,9 @@ extension Unicode.Scalar {
 struct WordStream {
     private(set) var vocabulary = Vocabulary()
     private(set) var words: [UInt32] = []
-    /// Where each document's words begin, and the end.
+    /// The index of each document's first word, and the end.
     private(set) var starts = [0]
-    /// By word: how many documents have it.
+    /// The number of documents of each word.
     private(set) var frequencies: [Int] = []
 
     var documents: Int { starts.count - 1 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same texts in Xapian: the text as the document's data, a term for its group, BM25 with the common parameters.
+// The texts in Xapian: the text as the document's data, a term for its group, BM25 with the common parameters.
 
 #if PEER_XAPIAN
     import BenchHarness
@@ -33,7 +33,7 @@
             self.database = database
         }
 
-        /// For another thread: what has been committed.
+        /// Opens the committed state, for another thread.
         init(reading path: String) throws {
             guard let database = text_xapian_open(path, 0, 0) else { throw Self.error }
             self.database = database

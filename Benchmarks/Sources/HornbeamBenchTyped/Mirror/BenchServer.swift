@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PostgreSQL server for a run, by Scripts/postgres.sh.
+// A PostgreSQL server for a run, started by Scripts/postgres.sh.
 
 #if PEER_POSTGRES
     import BenchHarness
@@ -9,13 +9,13 @@
         let folder: String
         let address: String
 
-        /// Makes and starts a server.
+        /// Creates and starts a server.
         init() throws {
             folder = "/tmp/hornbeam-bench-\(getpid())"
             address = try Self.run("start", folder)
         }
 
-        /// Adds a standby for which commits wait, unless another one was faster.
+        /// Adds a standby. Commits wait for it, unless another standby is faster.
         func addStandby(_ name: String) throws { _ = try Self.run("standby", folder + "-" + name, folder) }
 
         func remove(standbys: [String]) {
@@ -30,7 +30,7 @@
             let output = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
             defer { try? FileManager.default.removeItem(atPath: output) }
             let command = ([script] + words).map { "'\($0)'" }.joined(separator: " ")
-            // Not `Process`: it waits for all that a command leaves running, which the server is.
+            // Not `Process`: it waits for all processes that a command leaves running, and the server is one.
             guard system("\(command) > '\(output)'") == 0 else { throw BenchError("failed: \(command)") }
             return try String(contentsOfFile: output, encoding: .utf8).trimmingCharacters(in: .newlines)
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packages read from the mirror's tables as one does it by hand with libpq: the statements of `PostgresReader`, and
-// every column as the type that the program has.
+// Packages read from the mirror's tables directly with libpq: the statements of `PostgresReader`, with every column
+// converted to the program's type.
 
 #if PEER_POSTGRES
     import BenchHarness

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mirror in a PostgreSQL server on this machine: the first copy, changes, how long a save takes to be there, what
-// the mirror costs a writer, reads there beside the same SQL by libpq, and a store restored from it.
+// A mirror in a PostgreSQL server on this machine: the first copy, changes, the time until a save is in the mirror,
+// the mirror's cost for a writer, reads compared with the same SQL by libpq, and a store restored from it.
 
 import BenchHarness
 
@@ -62,7 +62,7 @@ import BenchHarness
         try run.look("mirror-reach", single.count) { try reachEach(single, growingBy: 3, store, mirror, &$0) }
     }
 
-    /// Saves packages one by one, each with a size that it hasn't had.
+    /// Saves packages one by one, each with a new size.
     private func saveEach(
         _ packages: ArraySlice<PackageSample>, growingBy growth: Int, _ store: HornbeamTyped,
         _ latencies: inout Latencies
@@ -73,7 +73,7 @@ import BenchHarness
         }
     }
 
-    /// Saves packages one by one, each once the one before is in PostgreSQL.
+    /// Saves packages one by one, each once the previous one is in PostgreSQL.
     private func reachEach(
         _ packages: ArraySlice<PackageSample>, growingBy growth: Int, _ store: HornbeamTyped,
         _ mirror: PostgresMirror, _ latencies: inout Latencies
@@ -114,7 +114,8 @@ import BenchHarness
         try run.tell("mirror-get-await", single)
     }
 
-    /// Asks both in turns, so that other work on the machine meets both alike; a few before it to make both warm.
+    /// Queries both alternately, so that other work on the machine affects both alike, after a few queries that warm
+    /// both.
     private func compare<Question: Sendable>(
         _ run: Run, _ name: String, _ questions: [Question], _ reader: PostgresReader,
         _ ask: @escaping @Sendable (PostgresReader.Snapshot, Question) throws -> Int,

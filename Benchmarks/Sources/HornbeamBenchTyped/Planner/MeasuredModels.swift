@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entities that `prices` and `plans` measure. All stores hold the same ones, and each has other indexes: a plan
-// that is one of several in the one store is the only one in another.
+// The entities that `prices` and `plans` measure. All stores have the same entities with different indexes: one of
+// several plans in one store is the only plan in another.
 
 import BenchHarness
 import Foundation
@@ -13,7 +13,7 @@ struct Measured {
     var few: Int
     var many: Int
     var text: String
-    /// Not stored: conditions on it are the program's code.
+    /// Not stored, so conditions on it call the program's code.
     var negative: Int { -many }
 }
 
@@ -27,7 +27,7 @@ struct MeasuredStores {
     let byMany: Database
     let byBoth: Database
 
-    /// - Parameter count: the number of entities in each.
+    /// - Parameter count: the number of entities in each store.
     init(_ count: Int, seed: UInt64) throws {
         let few = ValueIndex("byFew", \Measured.few)
         let many = ValueIndex("byMany", \Measured.many)
@@ -53,7 +53,7 @@ struct MeasuredStores {
         return database
     }
 
-    /// The least time of several, in nanoseconds.
+    /// Returns the shortest time of several runs, in nanoseconds.
     static func time(_ rounds: Int = 5, _ body: () throws -> Void) rethrows -> Double {
         var least = Double.infinity
         for _ in 0..<rounds {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// `plans`: whether the planner's choice is about as fast as the best plan. Generated queries run in a store with two
-// indexes, where the planner chooses, and in stores with one index or none, with and without `requiringIndex()`. So
-// every plan runs in one of them.
+// `plans`: checks that the planner's choice is about as fast as the best plan. Generated queries run in a store with
+// two indexes, where the planner chooses, and in stores with one index or none, with and without `requiringIndex()`:
+// so every plan runs in one of them.
 
 import BenchHarness
 import Foundation
 import Hornbeam
 
 struct PlansCommand {
-    /// One query, for any of the stores.
+    /// A query for any of the stores.
     private struct Case {
         enum Result: CaseIterable { case entities, ids, count }
         enum Order: CaseIterable { case none, few, many, manyDescending, text }
@@ -33,7 +33,7 @@ struct PlansCommand {
         seed = UInt64(try arguments.number("seed", 1))
     }
 
-    /// Throws if a plan takes more than 1.5 times as long as another one would.
+    /// Throws if a chosen plan takes more than 1.5 times as long as another one.
     func run() throws {
         let stores = try MeasuredStores(count, seed: seed)
         var random = SplitMix(state: seed)
@@ -129,7 +129,7 @@ struct PlansCommand {
                     case .count: _ = try query.count(in: context)
                     }
                 }
-                // A count goes by no order.
+                // A count has no order.
                 var explained = asked
                 if asked.result == .count { explained.order = .none }
                 let shown = requires ? self.query(explained).requiringIndex() : self.query(explained)

@@ -34,7 +34,7 @@ struct PricesCommand {
             try MeasuredStores.time {
                 _ = try Measured.filter(\.many >= 0 && \.few >= 0 && \.few < 0).count(in: context)
             } / rows
-        // The difference that a third condition makes. A single condition is tested without going through a list.
+        // The cost of a third condition: a single condition is tested without a loop over a list.
         let compared = third - second
         let unit = comparison - compared
         func tell(_ name: String, _ nanoseconds: Double) {
@@ -58,7 +58,7 @@ struct PricesCommand {
     private func tellIndexes(
         in context: Context, _ indexed: Context, scanned: Double, compared: Double, _ tell: (String, Double) -> Void
     ) throws {
-        // The time of handing on an id, which is taken off because no plan has a price for it.
+        // The time of returning an id, which is subtracted because no plan has a price for it.
         let ids = try MeasuredStores.time { _ = try Measured.query().ids(in: context) } / Double(count) - scanned
         let entries =
             try MeasuredStores.time {

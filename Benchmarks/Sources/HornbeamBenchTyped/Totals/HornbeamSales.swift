@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sales as entities, with a map/reduce index that sums them up.
+// Sales as entities, with a map/reduce index that sums them.
 
 import BenchHarness
 import Foundation

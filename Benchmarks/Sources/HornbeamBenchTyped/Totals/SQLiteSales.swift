@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same sales in SQLite by hand: an index that covers the totals, and SUM and GROUP BY over it.
+// The sales in SQLite, used directly: an index that covers the totals, and SUM and GROUP BY over it.
 
 #if PEER_SQLITE
     import BenchHarness

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sales, an index that sums them up by day, and totals of it; and what building such an index takes from a writer
-// beside it.
+// Sales, an index that sums them by day, and totals from it; and the effect of building such an index on a writer.
 
 import BenchHarness
 
@@ -14,7 +13,7 @@ struct SaleSample {
 
     static let years = 2016..<2026
 
-    /// Its place in time, by months.
+    /// The number of the month, counted from year 0.
     var months: Int { year * 12 + month - 1 }
 
     static func some(_ count: Int, seed: UInt64) -> [SaleSample] {
@@ -28,22 +27,23 @@ struct SaleSample {
 }
 
 protocol SalesStore: AnyObject {
-    /// In one transaction.
+    /// Saves sales in one transaction.
     func save(_ sales: ArraySlice<SaleSample>) throws
-    /// The index that the totals come from.
+    /// Builds the index for the totals.
     func buildIndex() throws
-    /// From one month up to another and without it, by `SaleSample.months`.
+    /// Returns the total from one month up to another, without the latter, by `SaleSample.months`.
     func total(_ months: Range<Int>) throws -> Int
-    /// Of each month that has sales, in their order.
+    /// Returns the totals of all months with sales, in order.
     func totalsOfMonths() throws -> [Int]
     func close() throws
 }
 
 /// A store that builds indexes beside writers.
 protocol SalesBesideBuilding: SalesStore {
-    /// Builds another index in the background; saves sales, one in a transaction, until it is there. How long it took.
+    /// Builds another index in the background, and saves sales one by one until it is complete. Returns the time of
+    /// the build.
     func buildBeside(_ sales: [SaleSample], _ latencies: inout Latencies) throws -> Double
-    /// The same sales without a build.
+    /// Saves sales one by one without a build.
     func saveOneByOne(_ sales: ArraySlice<SaleSample>, _ latencies: inout Latencies) throws
 }
 
@@ -62,7 +62,7 @@ func totalsScenario(_ run: Run) throws {
             sales[$0..<min($0 + size, sales.endIndex)]
         }
     }
-    // The last tenth comes when the index is there.
+    // The last tenth is saved once the index exists.
     let later = sales.count / 10
     let first = sales.dropLast(later)
     try run.change("totals-save", first.count) { _ in for part in parts(of: 10_000, first) { try store.save(part) } }
