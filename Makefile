@@ -1,8 +1,8 @@
-# Hornbeam. `make demo` shows it at work on real data, `make test` runs all tests.
+# Hornbeam. `make demo` shows it with real data, `make test` runs all tests.
 
 SWIFT ?= swift
 PREFIX ?= /usr/local
-# CI treats warnings as errors; so does everyone who runs the tests.
+# CI treats warnings as errors, and so do these targets.
 STRICT = -Xswiftc -warnings-as-errors
 SOURCES = Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources fuzz/Package.swift fuzz/Sources
 
@@ -17,12 +17,12 @@ demo: deps
 	@echo
 	@echo "Look at it in a browser: .build/release/hornbeam studio data/catalogue.hornbeam"
 
-# The catalogue mirrored into a PostgreSQL server of the demo's own.
+# The catalogue mirrored into the demo's own PostgreSQL server.
 demo-mirror: demo
 	Scripts/install-dependencies.sh postgres
 	.build/release/debian-catalogue mirror data/catalogue.hornbeam /tmp/hornbeam-mirror.$$$$
 
-# Tests and sanitizers run with self-checks, tests with the lower layers optimized too (Package.swift).
+# Tests and sanitizers run with self-checks, and tests also with the lower layers optimized (Package.swift).
 tsan asan: export HORNBEAM_CHECKS = 1
 test: export HORNBEAM_OPTIMIZED_TESTS = 1
 test: deps lint
@@ -69,11 +69,11 @@ bench:
 	$(BENCHMARKS)
 	$(HORNBEAM_BENCH) $(BENCH)
 
-# Every workload once at a tiny size, by every engine that is installed: do all of them give right answers?
+# Every workload once at a tiny size, with every installed engine, to check that all give right answers.
 bench-smoke: deps
 	Scripts/bench-smoke.sh
 
-# The figures of Docs/performance.md, anew: an hour or two. REPORT=FILE takes those of a run that is there already.
+# Measures the figures of Docs/performance.md: an hour or two. REPORT=FILE uses those of an earlier run.
 REPORT ?= Benchmarks/.build/report.json
 bench-report:
 	@Scripts/install-dependencies.sh bench
@@ -82,7 +82,8 @@ bench-report:
 	$(HORNBEAM_BENCH) report $(REPORT) --markdown Docs/performance.md --svg Docs/performance.svg
 	$(HORNBEAM_BENCH) scaling --instructions --markdown Docs/performance.md
 
-# Those of full text: the texts (600 MB of Debian's packages and RFCs, once) and half an hour for each round.
+# Measures the figures of full text: makes the texts once (600 MB of Debian's packages and RFCs), then half an hour
+# for each round.
 TEXT_DATA = data/text
 bench-text:
 	@Scripts/install-dependencies.sh bench
@@ -92,7 +93,7 @@ bench-text:
 	$(HORNBEAM_BENCH) text --data $(TEXT_DATA) --runs $(or $(RUNS),3) --json Benchmarks/.build/text.json \
 	    --markdown Docs/performance.md $(TEXT)
 
-# Instructions and allocations an operation: no more than in the baseline? counts-baseline writes that anew.
+# Instructions and allocations per operation, compared with the baseline. counts-baseline writes a new baseline.
 COUNTS = Benchmarks/Baselines/counts.json
 counts:
 	@Scripts/install-dependencies.sh bench
@@ -104,8 +105,8 @@ counts-baseline:
 	$(BENCHMARKS)
 	$(HORNBEAM_BENCH) counts --write $(COUNTS)
 
-# The proofs at length, in release builds, a process for each core with seeds from SEED on. Docs/testing.md tells what
-# each shows.
+# The proofs at length, in release builds: a process for each core, with seeds from SEED on. Docs/testing.md describes
+# them.
 PROOF = $(SWIFT) build -c release --product hornbeam-proof && Scripts/run-proof.sh .build/release
 
 # Power losses and kills at every call of random lives.
@@ -116,7 +117,7 @@ crash: deps
 hostile: deps
 	$(PROOF) hostile $(or $(MUTATIONS),1000000) $(SEED)
 
-# Calls to the file that fail.
+# Failing calls to the file.
 faults: deps
 	$(PROOF) faults $(or $(FAULTS),100000) $(SEED)
 
@@ -124,7 +125,7 @@ faults: deps
 readers: deps
 	$(PROOF) readers $(or $(SNAPSHOTS),1000000) $(SEED)
 
-# Threads at work in a process that is killed again and again.
+# Threads in a process that is killed again and again.
 soak: deps
 	$(PROOF) soak $(or $(MINUTES),10) $(SEED)
 
@@ -134,7 +135,7 @@ mirrors: deps
 	$(SWIFT) build -c release --product mirror-worker
 	.build/release/mirror-worker lives $(or $(LIVES),300) $(or $(SEED),1)
 
-# Readers and writers under the thread sanitizer. It has to be told of what Swift's Mutex does: Scripts/tsan-mutex.c.
+# Readers and writers under the thread sanitizer, which needs help with Swift's Mutex: Scripts/tsan-mutex.c.
 TSAN = TSAN_OPTIONS=halt_on_error=1 LD_PRELOAD=$(CURDIR)/.build/tsan/tsan-mutex.so
 tsan: deps
 	$(SWIFT) build --sanitize=thread --scratch-path .build/tsan --product hornbeam-proof
@@ -152,7 +153,7 @@ asan: deps
 	Scripts/run-proof.sh .build/asan/debug faults 400 $(SEED)
 	Scripts/run-proof.sh .build/asan/debug readers 2000 $(SEED)
 
-# Each fuzz target, or TARGET alone, for SECONDS.
+# Each fuzz target, or only TARGET, for SECONDS.
 fuzz: deps
 	FUZZ_SECONDS=$(or $(SECONDS),60) Scripts/run-fuzzers.sh $(TARGET)
 

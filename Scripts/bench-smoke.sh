@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every benchmark workload once at a tiny size, by Hornbeam and by the peers that are installed, and fails on a wrong
-# answer: benchmarks that nobody runs rot. Also the commands that make the documents' figures.
+# Runs every benchmark workload once at a tiny size, with Hornbeam and the installed peers, and fails on a wrong
+# answer, because benchmarks that are never run break. Also runs the commands that make the documents' figures.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,7 +23,7 @@ printf '<!-- figures -->\n<!-- end of figures -->\n<!-- entities -->\n<!-- end o
 "$bench" reliability growth --n 1500
 "$bench" load 4
 
-# No workload has gone missing, and what is written can be read.
+# No workload is missing, and the results can be read.
 for workload in $("$bench" list | sed -n '/^  [a-z]/s/ *\([^ ]*\).*/\1/p'); do
     case $workload in
     get | put | commit | count | scan) ;; # of scaling

@@ -39,7 +39,7 @@ class Store:
         builder = tantivy.SchemaBuilder()
         builder.add_unsigned_field("number", stored=True, indexed=True, fast=True)
         builder.add_unsigned_field("group", indexed=True)
-        # Nothing is indexed: the field is stored alone. Long words stay, as with the others.
+        # The field is stored without an index. Long words are kept, as in the other engines.
         option = {"none": None, "words": "freq", "positions": "position", "stems": "freq"}[form]
         if option:
             builder.add_text_field("text", stored=True, tokenizer_name="words", index_option=option)
@@ -76,7 +76,7 @@ class Store:
         self.write().add_document(document)
 
     def remove(self, number):
-        # By a query: the binding's delete by a term takes the number for a signed one, and deletes nothing.
+        # By a query: the binding's deletion by a term treats the number as signed, and deletes nothing.
         self.write().delete_documents_by_query(tantivy.Query.term_query(self.schema, "number", number))
 
     def commit(self):
@@ -92,7 +92,7 @@ class Store:
         elif kind == "phrase":
             query = tantivy.Query.phrase_query(self.schema, "text", question["words"])
         elif kind in ("prefix", "near", "fuzzy", "wildcard"):
-            # Ranked by nothing, as their expansions all count one, or not there.
+            # Not ranked, because expansions all count one, or the binding lacks the query.
             return None
         elif len(terms) == 1:
             query = terms[0]
@@ -190,7 +190,7 @@ class Child:
         if None in queries:
             return
         for query, question in zip(queries, questions["questions"]):
-            # The binding's tables of letters may be of another version of Unicode.
+            # The binding's tables of letters may have another version of Unicode.
             found = store.count(query)
             if question.get("group") is None and abs(found - question["count"]) > question["count"] // 1000 + 1:
                 sys.exit(f"tantivy, {name}, {question['words']}: {found} documents instead of {question['count']}")

@@ -21,8 +21,8 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 target=${DESTDIR:-}$prefix
 configuration=${CONFIGURATION:-release}
 
-# Libraries of the system are linked in, too, so that a C program needs nothing but Hornbeam: where their archives are
-# installed, pkg-config leads the linker to a folder that has those alone.
+# Libraries of the system are linked statically too, so that a C program needs only Hornbeam: where their archives are
+# installed, pkg-config gives the linker a folder that has only those.
 static=$root/.build/c-interface/static
 mkdir -p "$static"
 for name in xxhash lz4; do
@@ -35,7 +35,7 @@ done
 PKG_CONFIG_PATH=$static${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 export PKG_CONFIG_PATH
 
-# A build folder of its own: other flags than the programs have, and neither build should throw away the other's.
+# A build folder of its own: the flags differ from the programs' flags, and neither build should discard the other's.
 set -- --package-path "$root" --scratch-path "$root/.build/c-interface" -c "$configuration" -Xswiftc -static-stdlib \
     -Xlinker -soname=libhornbeam.so.0
 ${SWIFT:-swift} build "$@" --product HornbeamC
@@ -43,10 +43,10 @@ built=$(${SWIFT:-swift} build "$@" --show-bin-path)/libHornbeamC.so
 
 version=$(sed -n 's/^#define HB_VERSION "\(.*\)"$/\1/p' "$root/Sources/CHornbeam/include/hornbeam.h")
 install -d "$target/lib/pkgconfig" "$target/include"
-# Symbols for the linker stay; those for the debugger would be nine tenths of the file.
+# Keeps the linker's symbols; the debugger's would be nine tenths of the file.
 strip --strip-unneeded -o "$target/lib/libhornbeam.so.0.new" "$built"
 chmod 755 "$target/lib/libhornbeam.so.0.new"
-# Renamed into place: a program that has the old one mapped keeps it.
+# Renamed into place, so that a program that has mapped the old one keeps it.
 mv -f "$target/lib/libhornbeam.so.0.new" "$target/lib/libhornbeam.so.0"
 ln -sf libhornbeam.so.0 "$target/lib/libhornbeam.so"
 install -m 644 "$root/Sources/CHornbeam/include/hornbeam.h" "$target/include/hornbeam.h"

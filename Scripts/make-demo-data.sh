@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes the demo's data set (the Debian package catalogue) in the given folder, unless it is there already.
+# Makes the demo's data set (the Debian package catalogue) in the given folder, unless it exists.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:?usage: make-demo-data.sh FOLDER}
 
 [ -f "$out/manifest.json" ] && exit 0
-# apt must know an archive before its address can be asked for.
+# apt must know an archive before it can give the archive's address.
 if [ -z "$(apt-get indextargets 2>/dev/null | head -n 1)" ]; then
     as_root=()
     [ "$(id -u)" -eq 0 ] || as_root=(sudo)

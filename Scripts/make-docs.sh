@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 products=$1 site=$2
-# The toolchain's, wherever a link to its swift lies.
+# The toolchain's docc, wherever its swift is linked from.
 tools=$(dirname "$(realpath "$(command -v "${SWIFT:-swift}")")")
 
 modules=(Hornbeam HornbeamEngine HornbeamStatements HornbeamMapReduce HornbeamSecondaryIndexes HornbeamHandKept

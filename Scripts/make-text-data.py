@@ -36,7 +36,7 @@ import tempfile
 RFC_PACKAGES = ("doc-rfc-std doc-rfc-std-proposed doc-rfc-informational doc-rfc-experimental "
                 "doc-rfc-fyi-bcp doc-rfc-misc doc-rfc-old-std doc-rfc-others").split()
 MIRROR = "http://deb.debian.org/debian"
-# So many known items are asked for: enough for figures that stand, in seconds.
+# Number of known-item queries: enough for stable figures that take seconds.
 KNOWN = 2000
 
 
@@ -67,7 +67,8 @@ def debian(out, data):
         packages = [json.loads(line) for line in file]
     write(f"{out}/debian.docs", (p["short"] + "\n" + p["long"] for p in packages))
     judge_by_tags(out, data, packages)
-    # Many binary packages of one source share their long description: each text once, and the first to have it asks.
+    # Many binary packages of one source share their long description: each text is used once, and its first package
+    # makes the query.
     seen, known = set(), []
     for package in packages:
         if package["long"] and package["short"] and package["long"] not in seen:
@@ -78,7 +79,7 @@ def debian(out, data):
     write_judged(f"{out}/debian-long.judged", ((known[i]["short"], [i]) for i in asked))
 
 
-# Facets whose tags say what a package is about: with the facet's name where the tag's alone would say too little.
+# Facets whose tags describe a package's subject; the facet's name is added if the tag's name alone says too little.
 TOPICS = {"field": "", "use": "", "works-with": "", "works-with-format": "", "uitoolkit": "", "implemented-in": "",
           "game": "game", "mail": "mail", "sound": "sound", "web": "web", "network": "network", "security": "security",
           "hardware": "hardware", "office": "office", "protocol": "protocol", "culture": "", "biology": "biology"}
@@ -154,7 +155,7 @@ def rfcs(out, packages):
         all_pages, known = [], []
         for _, title, text in rfc_texts(folder):
             own = pages(text)
-            # A text of a single page gives its title away, and one without pages is no RFC.
+            # A text of a single page would reveal its title, and a text without pages is no RFC.
             if title and len(own) > 1:
                 known.append((title.strip(), range(len(all_pages), len(all_pages) + len(own))))
             all_pages += own

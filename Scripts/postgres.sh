@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A PostgreSQL server of one's own, in FOLDER, on a unix socket there alone: for the mirror's demo and its
-# benchmark.
+# A PostgreSQL server in FOLDER, which listens only on a Unix socket there: for the mirror's demo and benchmark.
 #
 #     Scripts/postgres.sh start FOLDER            makes it if need be, starts it, and prints its URL
 #     Scripts/postgres.sh standby FOLDER PRIMARY  makes a standby of the server in PRIMARY, whose commits wait from then
@@ -67,7 +66,7 @@ standby)
     ;;
 kill)
     postmaster=$(head -1 "$folder/data/postmaster.pid")
-    # Stopped first, so that it makes no more children.
+    # The postmaster is stopped first, so that it starts no more children.
     kill -STOP "$postmaster"
     for process in $(ps -o pid= --ppid "$postmaster") "$postmaster"; do kill -KILL "$process"; done
     while kill -0 "$postmaster" 2>/dev/null; do sleep 0.02; done

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs hornbeam-proof from a folder of built products in as many processes as there are cores: what, how much in all,
-# and the first seed (each process has its own). Stops all when one fails; its last line names the seed.
+# Runs hornbeam-proof from a folder of built products, in as many processes as there are cores. Arguments: the folder,
+# the proof, the total amount, and the first seed (each process has its own). Stops all when one fails; its last line
+# names the seed.
 set -euo pipefail
 products=$1 what=$2 amount=$3 seed=${4:-1}
 cores=$(nproc)

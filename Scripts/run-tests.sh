@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs `swift test` with the given words, and says at the end once more what failed: thousands of lines of tests that
-# passed come between.
+# Runs `swift test` with the given arguments, and repeats the failures at the end, because thousands of lines of
+# passed tests come between them.
 set -uo pipefail
 
 log=.build/tests.log

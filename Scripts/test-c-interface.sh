@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the C interface into a folder of its own and tests it from there, as its users meet it: the header as C and as
-# C++, the library's symbols and needs, a C program through pkg-config's words, Python through ctypes. Prints
-# "N passed, M failed" last. SWIFT and CONFIGURATION are those of install.sh; PREFIX tests what is installed there.
+# Installs the C interface into a folder of its own and tests it there, as its users find it: the header as C and as
+# C++, the library's symbols and dependencies, a C program built with pkg-config, Python through ctypes. Prints "N
+# passed, M failed" last. SWIFT and CONFIGURATION are those of install.sh; with PREFIX, the library installed there is
+# tested.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -17,7 +18,7 @@ library=$prefix/lib/libhornbeam.so.0
 passed=0
 failed=0
 
-# check NAME COMMAND...: one test, which is its command's success.
+# check NAME COMMAND...: one test, which passes if its command succeeds.
 check() {
     name=$1
     shift
@@ -61,7 +62,7 @@ words_of_pkg_config() {
         grep -q "^Version: $(sed -n 's/^#define HB_VERSION "\(.*\)"$/\1/p' "$prefix/include/hornbeam.h")\$" \
             "$prefix/lib/pkgconfig/hornbeam.pc" &&
         for program in capi_test contract_test machine_test; do
-            # Words to be split, as a shell does with the output of pkg-config.
+            # The output of pkg-config is split into words, as a shell does it.
             ${CC:-cc} -std=c11 -O1 -g -Wall -Wextra -Wno-missing-field-initializers -Werror \
                 "$root/Tests/CAPITests/$program.c" -o "$work/$program" $words -lpthread "-Wl,-rpath,$prefix/lib" ||
                 return 1

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Clicks through the studio's page in a headless Chromium (Tests/StudioPageTests):
 #     Scripts/test-studio.sh BINARIES [SCREENSHOTS]
-# BINARIES is the folder of `hornbeam` and `hornbeam-studio`; pictures of all views go into the folder SCREENSHOTS.
+# BINARIES is the folder of `hornbeam` and `hornbeam-studio`; screenshots of all views go into the folder SCREENSHOTS.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// To be preloaded into programs built with the thread sanitizer. Swift's Mutex takes and gives up an uncontended lock
-// by atomics in the program's own code, which the sanitizer sees; a contended one in libswiftSynchronization, which was
-// built without it: what the mutex guards would look like a race. This tells the sanitizer of those two calls.
+// A library to be preloaded into programs built with the thread sanitizer. Swift's Mutex takes and releases an
+// uncontended lock by atomics in the program's own code, which the sanitizer sees, but a contended one in
+// libswiftSynchronization, which was built without it: accesses guarded by the mutex would look like races. This
+// library reports those two calls to the sanitizer.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-// The sanitizer's, in the program; absent from programs built without it.
+// The sanitizer's functions in the program; absent from programs built without it.
 __attribute__((weak)) void __tsan_acquire(void *address);
 __attribute__((weak)) void __tsan_release(void *address);
 
