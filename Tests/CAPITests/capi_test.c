@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface as a C program meets it: every function of hornbeam.h, its results, the rules of misuse, threads, other
-// processes and a crash. Runs in a folder given on the command line; HORNBEAM_SEED=n seeds the random test,
-// HORNBEAM_SEED=random anew.
-// Prints a line for each test that fails, then "N passed, M failed"; its exit status is 0 if none did.
+// The C interface as C programs use it: every function of hornbeam.h, its results, the rules of misuse, threads,
+// other processes and a crash. Runs in a folder given on the command line. HORNBEAM_SEED=n seeds the random test;
+// HORNBEAM_SEED=random draws a new seed.
+// Prints a line for each test that fails, then "N passed, M failed". The exit status is 0 if none failed.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #include "checks.h"
 
-// Runs this program again as a child with the given arguments; its exit status, or minus the signal that ended it.
+// Runs this program as a child with the given arguments. Returns its exit status, or minus the signal that ended it.
 static int child(const char *what, const char *path) {
     pid_t pid = fork();
     if (pid == 0) {
@@ -86,7 +86,7 @@ static void options_of_other_sizes(void) {
     newer.unknown[1] = 1;
     RESULT(hb_open(NULL, &newer.known, &store), HB_UNSUPPORTED);
 
-    // An older caller: what lies behind its struct is not looked at.
+    // An older caller: memory after its struct is not read.
     hb_options older = {.struct_size = offsetof(hb_options, lock_wait_ms), .in_memory = 1, .lock_wait_ms = 600000};
     OK(hb_open(NULL, &older, &store));
     OK(hb_close(store));
@@ -194,7 +194,7 @@ static void empty_keys_and_values(void) {
         RESULT(hb_count(txn, tree, bad[i], OPEN, &count), HB_INVALID);
         RESULT(hb_delete_range(txn, tree, OPEN, bad[i], &count), HB_INVALID);
     }
-    // Refusals leave the transaction whole.
+    // Refused calls leave the transaction usable.
     OK(hb_commit(txn));
     txn = begin(store, HB_READ);
     CHECK(count_of(txn, tree) == 2);
@@ -215,7 +215,7 @@ static void limits(void) {
     hb_slice value;
     OK(hb_get(txn, tree, (hb_slice){big, 1024}, &value));
     CHECK(value.size == size && memcmp(value.data, big, size) == 0);
-    // A slice went out, so arguments are copied now; one beyond all limits must be refused all the same.
+    // A slice was returned, so arguments are copied now; one beyond all limits must be refused nevertheless.
     RESULT(hb_put(txn, tree, S("k"), (hb_slice){big, SIZE_MAX / 2}), HB_TOO_LARGE);
     RESULT(hb_put(txn, tree, (hb_slice){big, SIZE_MAX / 2}, S("v")), HB_TOO_LARGE);
     big[size - 1] = 0;
@@ -427,7 +427,7 @@ static void cursors_keep_their_place_while_writing(void) {
     OK(hb_cursor_prev(other));
     CHECK(at(other, "b"));
     hb_cursor_close(other);
-    // Deleting what the cursor stands on, entry by entry, empties the tree.
+    // Deleting the cursor's entry again and again empties the tree.
     for (int result = hb_cursor_first(c); result == HB_OK; result = hb_cursor_next(c)) {
         hb_slice key, value;
         OK(hb_cursor_entry(c, &key, &value));
@@ -477,8 +477,8 @@ static void slices_may_come_straight_back(void) {
     hb_cursor_close(c);
 }
 
-// A delete that found nothing counted as a change: the value that had gone out before was gone, and putting it again
-// stored other bytes.
+// A delete that found nothing counted as a change: the memory of the value returned before was reused, and putting
+// that value again stored other bytes.
 static void slices_outlive_what_changes_nothing(void) {
     hb_store *store = memory_store();
     hb_txn *txn = begin(store, HB_WRITE);
@@ -503,7 +503,7 @@ static void slices_outlive_what_changes_nothing(void) {
         OK(hb_get(txn, tree, S("key 009"), &other));
         OK(hb_put(txn, tree, S("copy"), value));
         CHECK(has(txn, tree, "copy", "the value of 007"));
-        // Until something is changed.
+        // They stay until something is changed.
         OK(hb_delete(txn, tree, S("copy")));
     }
     hb_abort(txn);
@@ -779,7 +779,7 @@ static void misuse_is_told(void) {
     hb_txn *txn = begin(store, HB_READ);
     hb_cursor *cursor;
     OK(hb_cursor_open(txn, tree, &cursor));
-    // Live handles, each where another kind is meant.
+    // Live handles, each passed in place of another kind.
     wrong_handles_are_invalid((hb_store *)txn, (hb_txn *)cursor, (hb_cursor *)store);
     wrong_handles_are_invalid((hb_store *)cursor, (hb_txn *)store, (hb_cursor *)txn);
     OK(hb_cursor_next(cursor));
@@ -919,7 +919,7 @@ static void backups(void) {
     tree_of(txn, "empty");
     OK(hb_commit(txn));
 
-    // Beside a writer whose changes aren't in it.
+    // Beside a writer whose changes the copy doesn't contain.
     txn = begin(store, HB_WRITE);
     OK(hb_put(txn, tree, S("d"), S("d")));
     OK(hb_backup(store, path_of("copy.hornbeam")));
@@ -1010,7 +1010,7 @@ static void damage_is_told(void) {
     for (off_t place = 100; place < status.st_size; place += 4096) {
         unsigned char byte, other;
         if (pread(file, &byte, 1, place) != 1) break;
-        // Empty space says nothing about the store; skipping most of it keeps this quick.
+        // Empty space isn't part of the store's content; most of it is skipped to keep this fast.
         if (byte == 0 && place % (64 * 4096) > 4096) continue;
         other = byte ^ 0x55;
         CHECK(pwrite(file, &other, 1, place) == 1);
@@ -1117,7 +1117,7 @@ static void *close_until_closed(void *unused) {
     return NULL;
 }
 
-// A store that can't be closed refuses nobody, and of several threads that close it one does.
+// A store that could not be closed stays usable, and of several threads that close it one succeeds.
 static void closing_while_others_enter(void) {
     for (int round = 0; round < 300; round++) {
         shared_store = memory_store();
@@ -1162,7 +1162,7 @@ static void a_transaction_may_change_threads(void) {
     OK(hb_commit(txn));
     void *handed;
     pthread_join(thread, &handed);
-    // Begun there, used and ended here.
+    // Begun in another thread, used and ended here.
     CHECK(has(handed, tree, "b", "b"));
     OK(hb_put(handed, tree, S("c"), S("c")));
     OK(hb_commit(handed));
@@ -1206,7 +1206,7 @@ static hb_slice model_key(uint32_t index, char *buffer) {
     return (hb_slice){buffer, (size_t)sprintf(buffer, "key %05u%s", index, index % 7 ? "" : " with a long tail")};
 }
 
-// The whole tree equals the model: forwards, backwards, by index and by count.
+// Checks that the whole tree equals the model: forwards, backwards, by index and by count.
 static void check_model(hb_txn *txn, hb_tree tree, const uint32_t *model) {
     char buffer[64];
     hb_cursor *forward, *backward, *indexed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the C programs share: checks that count failures and go on, and short ways to stores and transactions. Each
-// program names its folder on its command line.
+// The shared parts of the C programs: checks that count failures and continue, and short functions for stores and
+// transactions. Each program gets its folder on the command line.
 #pragma once
 
 #include <stdatomic.h>
@@ -92,7 +92,7 @@ UNUSED static uint64_t count_of(hb_txn *txn, hb_tree tree) {
     return count;
 }
 
-// A committed tree "t" with the single letters of `keys`, each its own value.
+// Commits a tree "t" with the single letters of `keys`, each with itself as value.
 UNUSED static hb_tree letters(hb_store *store, const char *keys) {
     hb_txn *txn = begin(store, HB_WRITE);
     hb_tree tree = tree_of(txn, "t");
@@ -109,7 +109,7 @@ struct test {
 };
 #define TEST(name) {#name, name}
 
-// Runs them all, or the one called `only`; what `main` returns.
+// Runs all tests, or the one called `only`. Returns the result of `main`.
 UNUSED static int run_tests(const struct test *tests, size_t count, const char *only) {
     int passed = 0, failed = 0;
     for (size_t i = 0; i < count; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sentences of hornbeam.h that say what a caller may rely on, one test each: options, lifetimes, handles, threads,
-// other processes. Runs in a folder given on the command line; prints "N passed, M failed" last.
+// The promises of hornbeam.h to its callers, one test each: options, lifetimes, handles, threads, other processes.
+// Runs in a folder given on the command line; prints "N passed, M failed" last.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,7 +32,7 @@ static int open_with(const char *name, hb_options options, hb_store **store) {
 // ---- Options
 
 static void any_size_of_options(void) {
-    // From every size that a caller may have been compiled with to sizes of the far future.
+    // From every size that a caller may have been compiled with, up to sizes of the far future.
     static unsigned char bytes[8192];
     for (size_t size = 0; size <= sizeof bytes; size += size < 64 ? 1 : 61) {
         memset(bytes, 0, sizeof bytes);

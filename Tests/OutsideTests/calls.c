@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls the library makes, and what waits for them: one write-through a durable commit and no other sync, none for
-// reads, one for many commits at once; and while one is under way, readers see the former state and nobody waits who
-// need not.
+// The library's system calls, and the calls that wait for them: one write-through for a durable commit and no other
+// sync, none for reads, one for many commits at once. While one is in progress, readers see the former state, and no
+// other call waits without need.
 
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -69,8 +69,8 @@ static void put_less(void) {
 
 static void put_one(void) { put(200, HB_DURABLE_FULL); }
 
-/// Counts the calls of `work` alone. Where the disk holds commits up for a second, a checkpoint comes in the background
-/// with syncs of its own: then once more.
+/// Counts the calls of `work`. If the disk delays commits for a second, a background checkpoint adds syncs of its
+/// own: then `work` is repeated.
 static void count(void (*work)(void)) {
     for (int attempt = 0; attempt < 5; attempt++) {
         outside_arm(NULL);
@@ -79,7 +79,7 @@ static void count(void (*work)(void)) {
     }
 }
 
-/// The journal of a new store is so small that it fills up again and again, until it has grown with the commits.
+/// The journal of a new store is so small that it fills up several times, until it has grown with the commits.
 static void grow_journal(void) {
     hb_figures figures = {.struct_size = sizeof figures};
     for (int round = 0; round < 100; round++) {
@@ -96,7 +96,7 @@ static void one_write_through_a_commit(void) {
     CHECK(outside_calls(CALL_PWRITEV2) == 0 && syncs() == 0);
     count(put_one);
     CHECK(outside_calls(CALL_PWRITEV2) == 1 && syncs() == 0);
-    // Nothing to be made durable.
+    // There is nothing to make durable.
     hb_txn *txn;
     outside_arm(NULL);
     OK(hb_begin(store, HB_WRITE, &txn));
@@ -147,10 +147,10 @@ static void the_next_runs_while_one_is_being_synced(void) {
     pthread_create(&thread, NULL, put_slowly, (void *)5000);
     while (outside_calls(CALL_PWRITEV2) == 0) usleep(1000);
     double start = now();
-    // Its write-through is under way: nobody may see it.
+    // Its write-through is in progress: no other thread may see it.
     CHECK(!has(5000));
     OK(hb_begin(store, HB_WRITE, &txn));
-    // But the next writer builds on it.
+    // But the next writer sees it.
     uint32_t former = 5000;
     OK(hb_get(txn, tree, (hb_slice){&former, sizeof former}, &value));
     OK(hb_put(txn, tree, key, key));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Power losses and deaths of the process, at every call of a recorded life. Each state that could be left is opened,
-// checked and compared with what had been acknowledged by then; some openings are recorded themselves, and cut.
+// checked and compared with the commits acknowledged by then. Some openings are recorded themselves, and cut.
 
 #define _GNU_SOURCE
 #include <signal.h>
@@ -15,7 +15,7 @@
 
 enum { COMMITS = 4096, PATIENCE = 60 };
 
-// What a store may hold at a point of its life.
+// The allowed contents of a store at a point of its life.
 struct history {
     uint64_t digests[COMMITS];     // after each commit
     int64_t durable, in_process;   // the newest commit that a power loss, or a death, must leave; -1: maybe no file
@@ -76,7 +76,7 @@ static bool may_hold(const struct history *history, int64_t oldest, uint64_t dig
     return false;
 }
 
-// Opens the store at `path` and compares; `digest` gets what it holds.
+// Opens the store at `path` and compares it; `digest` receives the digest of its content.
 static bool opens_with(const struct history *history, int64_t oldest, const char *path, bool goes_on, uint64_t *digest) {
     hb_store *store;
     hb_more_options more = {.struct_size = sizeof more, .unmapped = goes_on};
@@ -129,7 +129,7 @@ static bool look_at(const struct crash_trial *trial, const struct history *histo
         say_problem("there is no backup");
         return false;
     }
-    // Until the new copy has its name the former one may be there.
+    // Until the new copy has its name, the former one may be there.
     if (opens_with(history, history->copied, copy, false, &copied)) return true;
     say_problem("the backup is wrong");
     return false;
@@ -155,7 +155,7 @@ static int record_opening(void *context) {
     return 0;
 }
 
-// The opening of this state is a life of its own, to be cut anywhere.
+// The opening of this state is a life of its own, which can be cut anywhere.
 static bool cut_opening(const struct crash_trial *trial, uint64_t digest, uint64_t seed) {
     static char deep[512];
     snprintf(deep, sizeof deep, "%s", fresh_folder(trial->settings, "deep"));
@@ -206,7 +206,7 @@ static void tell(const struct crash_trial *trial, uint64_t number, enum loss los
             trial->is_recovery ? ", of a recovery" : "", (unsigned long long)trial->seed);
 }
 
-// Whether a state that this loss leaves is right.
+// Returns whether a state that this loss leaves is right.
 static bool is_state_right(const struct crash_trial *trial, const struct disk *disk, const struct history *history,
                            enum loss loss, uint64_t seed) {
     uint64_t digest = 0;
@@ -220,13 +220,13 @@ static bool is_state_right(const struct crash_trial *trial, const struct disk *d
     return disk_image(disk, loss, seed, trial->image_folder) && cut_opening(trial, digest, seed);
 }
 
-// Looks at about `states` states, spread over the whole life. How many were wrong, three at most.
+// Examines about `states` states, spread over the whole life. Returns the number of wrong ones, three at most.
 static int look_at_states(struct crash_trial *trial) {
     struct disk *disk = disk_new(trial->log);
     struct history *history = malloc(sizeof *history);
     *history = trial->start;
     uint64_t number = 0, random = mix(trial->seed);
-    // An opening's first two events are the file that it finds, and its name.
+    // The first two events of an opening are the existing file and its name.
     uint64_t resume = trial->is_recovery ? 2 : trial->tally->at;
     int wrong = 0;
     outside_watch("");
@@ -234,7 +234,7 @@ static int look_at_states(struct crash_trial *trial) {
         if (event->kind == EVENT_MARK) follow(history, event);
         random = mix(random + number);
         if (number < resume) continue;
-        // As many losses as the budget has for one event, the fraction by chance.
+        // As many losses as the budget has for one event; a fraction is rounded randomly.
         uint64_t budget = trial->states * 1000 / (trial->log->events + 1);
         uint64_t wanted = budget / 1000 + (random % 1000 < budget % 1000);
         if (wanted > 1 && disk_uncertain(disk) == 0) wanted = 1;
@@ -282,7 +282,7 @@ static int record_life(void *context) {
     return problems != 0;
 }
 
-// A life of this shape and seed, and what crashes make of it. Whether all was right.
+// Records a life of this shape and seed, and crashes it. Returns whether all states were right.
 static bool try_life(struct crash_trial *trial, struct recording *recording) {
     char folder[512];
     snprintf(folder, sizeof folder, "%s", fresh_folder(trial->settings, "life"));
@@ -317,7 +317,7 @@ int test_crashes(const struct settings *settings) {
         recording.shape = &shapes[round % shape_count];
         recording.seed = trial->seed = settings->seed * 1000003 + round;
         if (settings->only && strcmp(settings->only, recording.shape->name) != 0) continue;
-        // Every other life has a sync that fails: the file system forgets then what was not written.
+        // Every other life has a failing sync: the file system then forgets the unwritten data.
         recording.fault = (struct fault){0};
         uint64_t kind = mix(round) % 3, turn = round / shape_count;
         if (turn % 2 == 1 && recording.shape->threads <= 1) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged files: many kinds of damage to stores that were closed, killed, or cut by a power loss before. Each is opened
-// and read whole in a child: it may give errors, never a wrong answer, a signal or a hang.
+// Damaged files: many kinds of damage to stores that were closed, killed, or cut by a power loss before. Each file is
+// opened and read completely in a child: it may give errors, but never a wrong answer, a signal or a hang.
 
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static uint64_t roll(struct dice *dice, uint64_t bound) {
 
 static uint64_t sectors_of(const struct image *image) { return image->size / SECTOR; }
 
-// A sector that holds something, most of the time: most of a file is empty space.
+// Returns a sector, mostly one with content, because most of a file is empty space.
 static uint64_t pick(const struct image *image, struct dice *dice) {
     uint64_t sector = roll(dice, sectors_of(image));
     for (int i = 0; i < 200; i++) {
@@ -116,7 +116,7 @@ static void stale_sector(struct image *i, const struct sample *s, struct dice *d
     copy_sectors(i, old_version(s, d), pick(i, d), 1);
 }
 static void stale_run(struct image *i, const struct sample *s, struct dice *d) {
-    // Not both header slots: with them a file is simply an older one.
+    // Not both header slots: with both of them the file is just an older one.
     copy_sectors(i, old_version(s, d), 2 + roll(d, sectors_of(i) - 2), 2 + roll(d, 60));
 }
 static void stale_slot(struct image *i, const struct sample *s, struct dice *d) {
@@ -216,7 +216,7 @@ struct making {
     struct model *model; // shared with the child that makes it
 };
 
-// A part of a life each time, so that files of its earlier moments remain.
+// Runs a part of a life each time, so that files of earlier moments remain.
 static int make_sample(void *context) {
     struct making *making = context;
     static struct life life;
@@ -240,7 +240,7 @@ static int make_sample(void *context) {
 static bool get_sample(const struct settings *settings, struct sample *sample, struct model *model,
                        const struct shape *shape, uint64_t seed) {
     char folder[512], name[600];
-    // The other store first: the model is that of the store itself.
+    // The other store comes first, because the model must be that of the store itself.
     for (int other = 1; other >= 0; other--) {
         snprintf(folder, sizeof folder, "%s", fresh_folder(settings, "sample"));
         struct making making = {shape, folder, seed + (uint64_t)other * 77, model};
@@ -287,7 +287,7 @@ static int look(void *context) {
     result = hb_check(store, ignore_problem, NULL);
     if (!is_read && result == HB_OK) return say_problem("it can't be read, and hb_check is content"), 1;
     look->tally->counts[is_read ? UNHARMED : PARTLY]++;
-    // Writing on must not crash either; what it gives is not known.
+    // Writing must not crash either; its results are unknown.
     hb_txn *txn;
     hb_tree tree;
     if (hb_begin(store, HB_WRITE, &txn) == HB_OK) {
@@ -299,7 +299,7 @@ static int look(void *context) {
     return 0;
 }
 
-// Damages one file in one way; the status of the child that looked at it.
+// Damages one file in one way. Returns the exit status of the child that used it.
 static int try_damage(const struct settings *settings, const struct sample *sample, const struct model *model,
                       struct tally *tally, uint32_t kind, uint64_t seed) {
     struct dice dice = {seed};

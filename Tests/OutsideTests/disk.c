@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The disk behind a log. Stricter than any file system: unsynced sectors are kept or lost each by itself, a name lasts
-// only once its folder was synced, a file's size is uncertain like its content, and a sync that failed has left its
-// sectors marked as clean, so that no later sync brings them to the medium. The unit that the kernel caches, and a disk
-// tears, is 4,096 bytes.
+// A disk made from a log. It is stricter than any file system: each unsynced sector is kept or lost by itself, a name
+// is certain only once its folder was synced, a file's size is as uncertain as its content, and a failed sync marks
+// its sectors as clean, so that no later sync writes them. The unit of the kernel's cache and of torn writes is 4,096
+// bytes.
 
 #define _GNU_SOURCE
 #include "disk.h"
@@ -17,7 +17,7 @@
 
 enum { SECTOR = 4096, FILES = 64, NAMES = 256, NEVER = 0x7FFFFFFF };
 
-// A content of a sector that may be on the medium.
+// A content of a sector that the medium may have.
 struct version {
     struct version *newer;
     uint32_t event;
@@ -100,7 +100,7 @@ static const unsigned char *newest(const struct file *file, uint64_t sector) {
     return version->bytes;
 }
 
-// A new content of the sector, so far the same as its newest one.
+// Makes a new content of the sector, at first equal to its newest one.
 static struct version *changed(struct file *file, uint64_t sector, uint32_t event) {
     struct version *made = malloc(sizeof *made);
     memcpy(made->bytes, newest(file, sector), SECTOR);
@@ -135,14 +135,14 @@ static void write_to(struct file *file, uint32_t index, const struct event *even
 
 static void resize(struct file *file, uint32_t index, uint64_t size) {
     make_room(file, size);
-    // What is cut off reads as zeros if the file grows again.
+    // The part that is cut off reads as zeros if the file grows again.
     for (uint64_t sector = (size + SECTOR - 1) / SECTOR; sector * SECTOR < file->newest_size; sector++) {
         memset(changed(file, sector, index)->bytes, 0, SECTOR);
     }
     if (size != file->newest_size) note_size(file, index, size);
 }
 
-// The newest version that `is_covered` is on the medium now; older ones are gone. False when no version is left.
+// Makes the newest version with `is_covered` certain, and removes older ones. Returns false when no version is left.
 static bool settle(struct file *file, uint64_t sector, bool (*is_covered)(const struct version *, const void *),
                    const void *context) {
     struct version *last = NULL;
@@ -293,7 +293,7 @@ static uint32_t roll(struct dice *dice, uint32_t bound) {
     return bound ? (uint32_t)(mix(dice->state) % bound) : 0;
 }
 
-// One of the sector's contents, from 0 (what is certain) to the newest.
+// Returns one of the sector's contents, from 0 (the certain one) to the newest.
 static const unsigned char *content(const struct file *file, uint32_t sector, uint32_t choice) {
     const struct version *version = file->versions[sector];
     if (choice == 0 || !version) return file->certain + (uint64_t)sector * SECTOR;
@@ -314,7 +314,7 @@ static void choose_parts(const struct file *file, uint32_t sector, uint32_t vers
     }
 }
 
-// The sector as the death of the process leaves it.
+// Returns the sector as the death of the process leaves it.
 static const unsigned char *content_in_cache(const struct disk *disk, const struct file *file, uint32_t sector,
                                              struct dice *dice) {
     uint32_t choice = 0, number = 0;
@@ -392,7 +392,7 @@ bool disk_image(const struct disk *disk, enum loss loss, uint64_t seed, const ch
         const struct file *file = &disk->files[named.names[i].file % FILES];
         unsigned char *image = malloc(file->room);
         memcpy(image, file->certain, file->room);
-        // What lies beyond the size on the medium is zeros, unless it was written since.
+        // The part beyond the medium's size is zeros, unless it was written since.
         choose_sectors(disk, file, loss, &dice, image);
         all = put_file(folder, named.names[i].name, image, choose_size(disk, file, loss, &dice)) && all;
         free(image);

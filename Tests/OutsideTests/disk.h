@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk as the log of a life leaves it: what is certainly on the medium, and what may be there or not. Makes the files
-// that a power loss, or the death of the process, could leave at any event.
+// A disk as the log of a life leaves it: the certain content of the medium, and the possible contents. Makes the
+// files that a power loss, or the death of the process, could leave at any event.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 
 struct disk;
 
-// How to choose among what may be there.
+// How the possible contents are chosen.
 enum loss {
     LOSS_ALL,       // nothing unsynced is there
     LOSS_NONE,      // all of it is
@@ -25,11 +25,11 @@ enum loss {
 struct disk *disk_new(const struct event_log *log);
 void disk_free(struct disk *disk);
 
-// The next event, which has now happened; NULL at the end.
+// Returns the next event, which has now happened, or NULL at the end.
 const struct event *disk_step(struct disk *disk);
 
-// How much is not certain: without it all losses look the same.
+// Returns the amount of uncertain content: if it is 0, all losses give the same files.
 uint32_t disk_uncertain(const struct disk *disk);
 
-// Writes the files to `folder`. False: they could not be written.
+// Writes the files to `folder`. Returns false if they could not be written.
 bool disk_image(const struct disk *disk, enum loss loss, uint64_t seed, const char *folder);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that fail: each kind of fault, at each call of a life. What must hold: an answer as hornbeam.h says, no crash and
-// no hang, every acknowledged commit there and nothing of a failed one, and but for failed syncs the same handle goes on
-// once the fault is gone.
+// Failing calls: each kind of fault, at each call of a life. Results must be those of hornbeam.h, without a crash or
+// hang; every acknowledged commit must be there and no part of a failed one; and except after failed syncs the handle
+// must work again once the fault is gone.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "trial.h"
 #include "workload.h"
 
-// What the caller may see of a fault.
+// The effect of a fault on the caller.
 enum answer {
     UNSEEN,  // nothing: it is repeated, or done in another way
     SEEN,    // an error code; then the same handle goes on
@@ -113,7 +113,7 @@ static int live_with_fault(void *context) {
     life = (struct life){.shape = trial->shape, .path = path, .copy_path = copy, .random = mix(trial->seed)};
     life.fails_are_fine = trial->fault.first != 0;
     life.never_fails = trial->kind && trial->kind->answer == UNSEEN;
-    // Two failures in a row may meet what mends the first.
+    // Two failures in a row may hit the repair of the first.
     life.goes_on = trial->kind && trial->kind->answer == SEEN && trial->fault.times == 1;
     outside_watch(trial->folder);
     outside_arm(&trial->fault);
@@ -121,7 +121,7 @@ static int live_with_fault(void *context) {
     for (uint32_t call = 0; call < CALL_COUNT; call++) trial->tally->counts[call] = outside_calls(call);
     bool was_met = outside_faults() > 0;
     outside_arm(NULL);
-    // The fault is gone: all must be well.
+    // The fault is gone: everything must work.
     life.fails_are_fine = life.never_fails = life.goes_on = false;
     life.has_failed = true;
     if (!open_store(&life)) return 1;
@@ -159,7 +159,7 @@ int test_faults(const struct settings *settings) {
         for (uint32_t k = 0; k < KINDS; k++) {
             trial.kind = &kinds[k];
             if (settings->only && !strstr(trial.kind->name, settings->only)) continue;
-            // Every call of a life, or as many as there are trials for, evenly spread.
+            // Every call of a life, or as many as there are trials for, at equal distances.
             uint64_t count = counts[trial.kind->call], budget = wanted / (SHAPES * KINDS) + 1;
             uint64_t step = count > budget ? (count + budget - 1) / budget : 1;
             for (uint64_t first = 1 + mix(settings->seed + k) % step; first <= count; first += step) {

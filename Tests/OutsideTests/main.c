@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of Hornbeam from the outside: through hornbeam.h alone, and by standing between the library and the system.
+// Tests of Hornbeam from the outside: only through hornbeam.h, and with a library between Hornbeam and the system.
 //     outside_test crashes|faults|damage|calls FOLDER [--seed N] [--size N] [--only NAME] [--verbose]
 // needs outside_preload.so beside it. Prints what failed with its seed, then "N passed, M failed".
 
@@ -87,7 +87,7 @@ static void preload_myself(char **arguments) {
     char library[PATH_MAX + 32];
     snprintf(library, sizeof library, "%s/outside_preload.so", dirname(self));
     setenv("LD_PRELOAD", library, 1);
-    // A crash is a result here, not something to be explained at length.
+    // A crash is a result here, and needs no long report.
     setenv("SWIFT_BACKTRACE", "enable=no", 1);
     execv("/proc/self/exe", arguments);
     perror("exec");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library to be preloaded: stands between a process and libc for the files of one folder, notes every change of them
-// in a log and makes chosen calls fail. Knows nothing of Hornbeam. Calls on other files go straight through.
+// A preloaded library between a process and libc: for the files of one folder it records every change in a log, and
+// makes chosen calls fail. It knows nothing of Hornbeam. Calls on other files are passed on.
 
 #define _GNU_SOURCE
 #include "preload.h"
@@ -40,7 +40,7 @@ static uint16_t file_of(int descriptor) {
     return descriptor >= 0 && descriptor < DESCRIPTORS ? descriptors[descriptor].file : 0;
 }
 
-// The rest of a path behind the watched folder; NULL if it isn't below it.
+// Returns the rest of a path after the watched folder, or NULL if the path isn't in it.
 static const char *name_below(const char *path) {
     size_t length = strlen(watched);
     if (length == 0 || path == NULL || strncmp(path, watched, length) != 0) return NULL;
@@ -51,7 +51,7 @@ static const char *name_below(const char *path) {
 
 static struct event_log *event_log;
 
-// Appends an event with `lock` held; its index.
+// Appends an event with `lock` held. Returns its index.
 static uint32_t note(struct event event, const void *data) {
     if (event_log == NULL) return 0;
     event.size = (uint32_t)((sizeof event + event.count + 7) & ~7ull);
@@ -111,7 +111,7 @@ EXPORT void outside_arm(const struct fault *fault) {
 EXPORT uint32_t outside_calls(uint32_t call) { return calls[call]; }
 EXPORT uint32_t outside_faults(void) { return faults; }
 
-// Whether this call is one that shall fail.
+// Returns whether this call is to fail.
 static const struct fault *fault_of(enum call call) {
     uint32_t number = ++calls[call];
     if (armed.call != call || armed.first == 0 || number < armed.first || number - armed.first >= armed.times) {
@@ -121,7 +121,7 @@ static const struct fault *fault_of(enum call call) {
     return &armed;
 }
 
-// Fails at once if it shall fail before anything happens.
+// Fails at once if the call is to fail before it has an effect.
 #define FAIL_FIRST(chosen, value)                                    \
     do {                                                             \
         const struct fault *fault_ = (chosen);                       \
@@ -137,7 +137,7 @@ EXPORT void outside_slow(uint32_t milliseconds) { slow_milliseconds = millisecon
 
 // ---- Opening and closing
 
-// Remembers what a new descriptor is.
+// Records the file of a new descriptor.
 static void adopt(int descriptor, int flags, bool made) {
     struct stat status;
     if (descriptor < 0 || descriptor >= DESCRIPTORS) return;
@@ -184,7 +184,7 @@ static int open_watched(int folder, const char *path, int flags, mode_t mode, co
     if (made && !unnamed) {
         begin((struct event){.kind = EVENT_NAME, .file = file_of(descriptor), .count = strlen(name) + 1}, name);
     } else if (existed && !unnamed && file_of(descriptor) != FOLDER) {
-        // Named before the log began; naming it again means nothing.
+        // It had its name before the log began; naming it again has no effect.
         begin((struct event){.kind = EVENT_NAME, .file = file_of(descriptor), .through = 1, .count = strlen(name) + 1},
               name);
     }
@@ -305,7 +305,7 @@ static ssize_t watched_write(int descriptor, const void *bytes, size_t count, of
     if (fault && (fault->mode == FAULT_HALF || fault->mode == FAULT_SHORT) && count > 1) wanted = count / 2;
     uint32_t index = begin((struct event){.kind = EVENT_WRITE, .file = file, .through = through,
                                           .offset = (uint64_t)offset, .count = wanted}, bytes);
-    // The log alone says what a power loss leaves; the real medium need not be waited for.
+    // The log alone determines the result of a power loss, so the real medium isn't waited for.
     if (event_log) flags &= ~(RWF_DSYNC | RWF_SYNC);
     ssize_t written = plain_write(descriptor, bytes, wanted, offset, flags);
     if (through && slow_milliseconds) usleep(slow_milliseconds * 1000);
@@ -360,7 +360,7 @@ EXPORT ssize_t pwritev64(int descriptor, const struct iovec *vectors, int count,
 }
 EXPORT ssize_t write(int descriptor, const void *bytes, size_t count) {
     REAL(ssize_t, write, int, const void *, size_t);
-    // Writing at a descriptor's own offset isn't followed: nobody should do it to a store.
+    // Writing at a descriptor's own offset isn't recorded: no program should do that to a store.
     if (file_of(descriptor) && event_log) event_log->forbidden++;
     return real_write(descriptor, bytes, count);
 }
@@ -416,7 +416,7 @@ EXPORT int ftruncate64(int descriptor, off64_t size) { return ftruncate(descript
 static int sync_file(int descriptor, enum call call, int (*real)(int)) {
     uint16_t file = file_of(descriptor);
     const struct fault *fault = fault_of(call);
-    // An interrupted call has done nothing; a failed one has dropped what was dirty.
+    // An interrupted call had no effect; a failed one has dropped the dirty data.
     if (fault && fault->error == EINTR) FAIL_FIRST(fault, -1);
     uint16_t kind = file == FOLDER ? EVENT_FOLDER_SYNC : EVENT_SYNC;
     uint32_t index = begin((struct event){.kind = kind, .file = file}, NULL);

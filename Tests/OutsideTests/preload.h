@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the preloaded library (preload.c) notes about every call that a process makes on the files of one folder, and how
-// the tests steer it. The log is an array of bytes in shared memory, so that it outlives a child that was killed.
+// The events that the preloaded library (preload.c) records for every call of a process on the files of one folder,
+// and how the tests control it. The log is an array of bytes in shared memory, so that it outlives a child that was
+// killed.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -41,7 +42,7 @@ struct event_log {
     unsigned char bytes[];
 };
 
-// What can fail. The order is that of `call_names` in preload.c.
+// The calls that can fail, in the order of `call_names` in preload.c.
 enum call {
     CALL_OPEN, CALL_FSTAT, CALL_LOCK, CALL_MMAP, CALL_FALLOCATE, CALL_FTRUNCATE, CALL_PWRITE, CALL_PWRITEV2,
     CALL_FDATASYNC, CALL_FSYNC, CALL_SYNC_RANGE, CALL_LINK, CALL_UNLINK, CALL_PREAD, CALL_THREAD, CALL_COUNT
@@ -62,7 +63,7 @@ struct fault {
     uint32_t times; // how many fail in a row
 };
 
-// In the preloaded library. Weak: NULL in a process without it.
+// Functions of the preloaded library. Weak: they are NULL in a process without it.
 #define WEAK __attribute__((weak))
 WEAK void outside_watch(const char *folder);             // from now on, files in this folder are watched
 WEAK void outside_record(struct event_log *log);         // NULL ends it

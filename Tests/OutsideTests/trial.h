@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trials in child processes: what they do wrong, a signal and a hang are told by the parent, which never opens a store.
+// Trials in child processes. The parent, which never opens a store, reports their errors, signals and hangs.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@ struct settings {
     bool is_verbose;
 };
 
-// What parent and children share.
+// The state shared by parent and children.
 struct tally {
     _Atomic uint64_t done, skipped, problems, at;
     _Atomic uint64_t counts[32];
@@ -24,12 +24,12 @@ struct tally *shared_tally(void);
 struct event_log *shared_log(uint64_t capacity);
 void free_shared_log(struct event_log *log);
 
-// Runs `body` in a child. Its exit status; minus the signal that ended it; -SIGALRM if it took longer than `seconds`
-// since it last called `still_alive`.
+// Runs `body` in a child. Returns its exit status, or minus the signal that ended it, or -SIGALRM if it took longer
+// than `seconds` since its last call of `still_alive`.
 int in_child(int (*body)(void *), void *context, unsigned seconds);
 void still_alive(unsigned seconds);
 
-// An empty folder `name` in the settings' folder; its path lives until the next call but three.
+// Makes an empty folder `name` in the settings' folder. The returned path is valid for the next three calls.
 const char *fresh_folder(const struct settings *settings, const char *name);
 void clean_folder(const char *path);
 const char *path_in(const char *folder, const char *name);

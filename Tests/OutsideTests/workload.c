@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random lives of a store. A change is made in the store and in a copy of the model; the copy becomes the model when
-// the commit has succeeded. Nothing here asks the store what it should hold.
+// the commit has succeeded. The expected content never comes from the store.
 
 #define _GNU_SOURCE
 #include "workload.h"
@@ -86,7 +86,7 @@ static void fill(unsigned char *bytes, uint32_t tree, uint32_t index, uint32_t v
     uint64_t state = mix(version * 31ull + index * 7ull + tree);
     uint32_t size = size_of_version(version);
     for (uint32_t i = 0; i < size; i++) {
-        // Half of it compresses.
+        // Half of it is compressible.
         if (i % 16 == 0) state = mix(state + i);
         bytes[i] = i % 16 < 8 ? (unsigned char)(state >> 8 * (i % 8)) : (unsigned char)('a' + i % 16);
     }
@@ -106,10 +106,10 @@ static void set_entry(struct model *model, uint32_t tree, uint32_t index, uint32
 
 // ---- Changes
 
-// Whether a result is what it should be, or an error that a fault explains.
+// Returns whether a result is the expected one, or an error that a fault explains.
 static bool is_fine(struct life *life, int result, int expected, const char *what) {
     if (result == expected) return true;
-    // A file system whose locks fail is one without locks to an opener, and to nobody else.
+    // To an opener, a file system whose locks fail is one without locks; other calls don't use locks.
     bool is_unlockable = result == HB_UNSUPPORTED && strcmp(what, "hb_open") == 0;
     bool is_error = result == HB_IO || result == HB_FULL || result == HB_FAILED || result == HB_BUSY || is_unlockable;
     life->has_failed = true;
@@ -184,8 +184,8 @@ static bool change(struct life *life, hb_txn *txn, struct model *model) {
     return true;
 }
 
-// Some changes inside a savepoint, half of the time undone; those that failed midway always. False: the transaction can
-// go on no more.
+// Makes some changes inside a savepoint, half of the time undone; always if they failed midway. Returns false if the
+// transaction can't continue.
 static bool change_with_savepoint(struct life *life, hb_txn *txn, struct model *model) {
     static _Thread_local struct model kept;
     hb_savepoint savepoint;
@@ -204,7 +204,7 @@ static void note_mark(enum mark mark, uint64_t first, uint64_t second, uint64_t 
     if (outside_mark) outside_mark(mark, first, second, third);
 }
 
-// After a commit that wasn't acknowledged: nothing of it is to be seen, or the outcome is known after reopening.
+// After a commit that wasn't acknowledged: nothing of it is visible, or its outcome is known after reopening.
 static void note_failure(struct life *life, int result, const struct model *after) {
     bool is_unknown = result == HB_FAILED;
     note_mark(MARK_FAILED, life->commits + 1, is_unknown, 0);
