@@ -282,7 +282,7 @@ static void ended_reads_come_back_under_new_handles(void) {
     OK(hb_cursor_seek(old, S("b")));
     hb_abort(ended);
     hb_txn *txn = begin(store, HB_READ);
-    // What follows is about two handles of one slot.
+    // The following checks use two handles of one slot.
     CHECK(txn != ended && slot_of(txn) == slot_of(ended));
     RESULT(hb_get(ended, tree, S("a"), &value), HB_INVALID);
     RESULT(hb_count(ended, tree, OPEN, OPEN, &count), HB_INVALID);
@@ -349,7 +349,7 @@ static void more_reads_end_than_can_wait(void) {
         for (int i = 0; i < READS; i++) {
             RESULT(hb_close(store), HB_BUSY);
             if (round > 0) hb_abort(ended[i]);
-            // Those that are still open see what they saw.
+            // Open ones still see their state.
             CHECK(count_of(reads[READS - 1], tree) == 1 + round);
             hb_abort(reads[i]);
             ended[i] = reads[i];
@@ -500,7 +500,7 @@ static void *commit_many(void *argument) {
         uint64_t before = count_of(txn, shared_tree), after;
         OK(hb_put(txn, shared_tree, (hb_slice){key, sizeof key}, S("v")));
         OK(hb_commit(txn));
-        // What was acknowledged is there for whoever comes next.
+        // Acknowledged data is there for the next process.
         txn = begin(shared, HB_READ);
         after = count_of(txn, shared_tree);
         CHECK(after > before);

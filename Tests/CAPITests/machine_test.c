@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the machine does to a store: limits of the process, other processes, fork, a file cut off from outside. Each has
+// The machine's effects on a store: limits of the process, other processes, fork, a file cut off from outside. Each has
 // a result, none a signal. Runs in a folder given on the command line; prints "N passed, M failed" last.
 
 #define _GNU_SOURCE

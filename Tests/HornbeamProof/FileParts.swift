@@ -22,7 +22,7 @@ package struct FileParts: Sendable {
     }
 
     package let pristine: DiskImage
-    /// The same file some commits and a checkpoint earlier.
+    /// This file some commits and a checkpoint earlier.
     package let older: DiskImage
     /// Digests of the possible states of the file.
     package let digests: Set<UInt64>

@@ -311,7 +311,7 @@ static bool reopen(struct life *life) {
     return false;
 }
 
-// What comes between transactions now and then.
+// Makes an operation that comes between transactions.
 static void look_after(struct life *life) {
     if (chance(life, life->shape->checkpoints) &&
         is_fine(life, hb_checkpoint(life->store), HB_OK, "hb_checkpoint")) {

@@ -7,7 +7,7 @@
 
 #include "hornbeam.h"
 
-// What the log of a recorded life says besides the calls on files (see `outside_mark`).
+// The marks in the log of a recorded life, besides the calls on files (see `outside_mark`).
 enum mark {
     MARK_OPENED = 1,  // hb_open returned: the store is there, durably; it holds commit `first`
     MARK_COMMITTING,  // `first`: the commit's number, `second`: the digest if it succeeds, `third`: its durability

@@ -28,7 +28,7 @@ struct ForeignSectorsTests {
         page.withUnsafeMutableBytes { PageHeader.seal($0, number: number) }
     }
 
-    /// The same file with the leaf copied to `place`, and the root naming it there.
+    /// Returns the file with the leaf copied to `place`, and the root naming it there.
     private func forged(
         _ image: DiskImage, _ root: UInt64, _ leaf: UInt64, _ entry: Int, at place: UInt64
     ) -> DiskImage {

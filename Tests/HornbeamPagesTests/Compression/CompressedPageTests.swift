@@ -100,7 +100,7 @@ struct CompressedPageTests {
     func takenAsItIs() throws {
         var random = SeededGenerator()
         let page = leaf(period: 300, &random)
-        // The same leaf with its third block stored raw, as an encoder might that compresses less.
+        // This leaf with its third block stored raw, like from an encoder that compresses less.
         let small = stored(page)
         let (head, table) = (200 - 24, BlockPage.table)
         let entry = table + 4 * 2

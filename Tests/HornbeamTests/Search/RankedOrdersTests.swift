@@ -127,7 +127,7 @@ struct RankedOrdersTests {
             var same = try context()
             #expect(try pages(list, of: size, &same) { _, _ in } == all)
             var emptied = try context()
-            // The same number of other words keeps the statistics behind the scores.
+            // An equal number of other words keeps the statistics behind the scores.
             let gone = try pages(list, of: size, &emptied) { hit, context in
                 if hit.id > 1000 { return }
                 let text = try #require(try hit.entity).text

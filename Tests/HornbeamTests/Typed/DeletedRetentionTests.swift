@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a database keeps deleted entities: not at all, unless the types or the options say so.
+// The time for which a database keeps deleted entities: none, unless the types or the options say so.
 
 import Foundation
 import HornbeamTestSupport

@@ -272,7 +272,8 @@ struct CollatedIndexTests {
         }
         let index = ValueIndex("later", \Townsperson.name, collation: .unicode)
         try database.createIndex(index)
-        // What the other version has left: its identity, and entries that are useless for this version.
+        // As the other version has left the index: with its identity, and with entries that are useless for this
+        // version.
         let changed = try database.store.beginWrite()
         let stored = try #require(try RegisteredCatalogue.read("later", in: changed))
         func identity(_ settings: [String: String]) -> [UInt8] {

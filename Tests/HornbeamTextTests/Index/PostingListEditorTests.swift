@@ -131,7 +131,7 @@ struct PostingListEditorTests {
         }
         try store.write { try remove([Array(200..<1_024), Array(1_424..<2_048)].joined(), $0) }
         #expect(try runs(store) == [200, 400, 1])
-        // As many postings are moved after the first run as are in the last one.
+        // The number of postings moved after the first run equals that of the last run.
         try store.write { writer in
             try writer.update(0, from: text("w"), to: text("w w"))
             model[0] = text("w w")

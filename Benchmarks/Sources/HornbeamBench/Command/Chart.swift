@@ -4,8 +4,8 @@
 import BenchHarness
 import Foundation
 
-/// How many times faster Hornbeam is than each peer: a bar for each workload and peer, on a logarithmic scale, as
-/// SVG. Bars to the right of the line at 1 mean faster, bars to the left slower. Colours follow the reader's light or
+/// Hornbeam's speed relative to each peer: a bar for each workload and peer, on a logarithmic scale, as SVG. Bars to
+/// the right of the line at 1 mean faster, bars to the left slower. Colours follow the reader's light or dark mode.
 /// dark mode.
 struct Chart {
     private let report: Report

@@ -52,7 +52,7 @@ struct TextRun<Engine: TextEngine> {
     private let corpus: Corpus
     private let questions: QuestionFile
     private let judged: String?
-    /// How often each query is timed.
+    /// Number of times that each query is timed.
     private let passes = 3
 
     init(_ run: Run, _ arguments: Arguments) throws {
