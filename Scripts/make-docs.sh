@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes a static site of the guides and the public API by the toolchain's docc; a warning is an error. PRODUCTS is the
-# folder of a debug build, SITE is made anew. `python3 -m http.server -d SITE` shows it, from /documentation/hornbeam.
+# Makes a static site of the guides and the public API with the toolchain's docc; a warning is an error. PRODUCTS is
+# the folder of a debug build; SITE is replaced. `python3 -m http.server -d SITE` serves it; it begins at
+# /documentation/hornbeam.
 #
 #     Scripts/make-docs.sh PRODUCTS SITE
 set -euo pipefail

@@ -92,7 +92,7 @@ static void two_stores_of_one_file(void) {
             RESULT(open_with(names[i / 2], (hb_options){.read_only = (uint32_t)i % 2}, &second), HB_BUSY);
             CHECK(second == NULL);
         }
-        // The one that is open has not noticed.
+        // The open one is not affected.
         hb_txn *txn = begin(store, HB_READ);
         hb_tree tree;
         OK(hb_tree_open(txn, "t", 0, &tree));
@@ -104,7 +104,7 @@ static void two_stores_of_one_file(void) {
     OK(hb_close(store));
 }
 
-// A child that holds the store open for a while.
+// Runs a child that holds the store open for a while.
 static pid_t hold_open(const char *name, long milliseconds) {
     int ready[2];
     char byte = 0;
@@ -188,7 +188,7 @@ static void slices_of_a_read_live_as_long_as_it(void) {
     static hb_slice held[500];
     hb_txn *reader = begin(store, HB_READ);
     for (uint32_t i = 0; i < 500; i++) OK(hb_get(reader, tree, (hb_slice){&i, sizeof i}, &held[i]));
-    // The writer replaces everything, several times over, with checkpoints between.
+    // The writer replaces everything several times, with checkpoints in between.
     for (int round = 0; round < 6; round++) {
         txn = begin(store, HB_WRITE);
         for (uint32_t i = 0; i < 500; i++) OK(hb_put(txn, tree, (hb_slice){&i, sizeof i}, S("replaced")));
@@ -214,7 +214,7 @@ static void slices_of_a_write_live_until_its_next_change(void) {
     uint64_t count;
     OK(hb_get(txn, tree, S("a"), &a));
     OK(hb_get(txn, tree, S("b"), &b));
-    // All that follows changes nothing.
+    // The following calls change nothing.
     OK(hb_cursor_open(txn, tree, &cursor));
     OK(hb_cursor_last(cursor));
     OK(hb_cursor_entry(cursor, &key, &value));
@@ -224,7 +224,7 @@ static void slices_of_a_write_live_until_its_next_change(void) {
     RESULT(hb_put(txn, tree, OPEN, S("c")), HB_INVALID);
     OK(hb_tree_open(txn, "t", HB_TREE_CREATE, &tree));
     CHECK(equal(a, "first") && equal(b, "second"));
-    // A slice as the argument of the change that ends it; of another tree too.
+    // A slice is the argument of the change that ends its life; also in another tree.
     hb_tree other = tree_of(txn, "other");
     OK(hb_get(txn, tree, S("a"), &a));
     OK(hb_put(txn, other, a, a));
@@ -268,7 +268,7 @@ static void handles_outlive_what_they_name(void) {
     RESULT(hb_cursor_next(second), HB_INVALID);
 }
 
-// The place of a handle, which it shares with those that came before it there; the bits above count them.
+// The slot of a handle, which earlier handles used too; the bits above it count them.
 static uintptr_t slot_of(const hb_txn *txn) { return (uintptr_t)txn & ((1 << 23) - 1); }
 
 static void ended_reads_come_back_under_new_handles(void) {
@@ -299,13 +299,13 @@ static void ended_reads_come_back_under_new_handles(void) {
     RESULT(hb_cursor_at(old, 0), HB_INVALID);
     hb_cursor_close(old);
     RESULT(hb_cursor_next(old), HB_INVALID);
-    // Ending what has ended ends nothing else.
+    // Ending an ended handle ends no other one.
     hb_abort(ended);
     hb_abort(ended);
     CHECK(has(txn, tree, "a", "a") && at(cursor, "b"));
     OK(hb_cursor_next(cursor));
     CHECK(at(cursor, "c"));
-    // Nor does it see what comes after it; the next one does.
+    // The handle doesn't see later commits, but the next one does.
     write = begin(store, HB_WRITE);
     OK(hb_put(write, tree, S("d"), S("d")));
     OK(hb_commit(write));
@@ -366,7 +366,7 @@ static void tree_numbers_last_as_long_as_their_store(void) {
     hb_tree first = tree_of(txn, "first"), second = tree_of(txn, "second"), found;
     OK(hb_put(txn, first, S("a"), S("1")));
     OK(hb_commit(txn));
-    // A snapshot from before doesn't know it; every later transaction does, without opening it by name.
+    // A snapshot from before doesn't know the tree; every later transaction does, without opening it by name.
     hb_slice value;
     RESULT(hb_get(reader, first, S("a"), &value), HB_INVALID);
     hb_abort(reader);
@@ -390,7 +390,7 @@ static void tree_numbers_last_as_long_as_their_store(void) {
     CHECK(count_of(txn, found) == 0 && has(txn, second, "b", "2"));
     hb_abort(txn);
     OK(hb_close(store));
-    // Of the same file, but not of this store.
+    // A handle of this file, but of another store.
     store = file_store("numbers.hornbeam");
     txn = begin(store, HB_WRITE);
     RESULT(hb_get(txn, second, S("b"), &value), HB_INVALID);
@@ -541,7 +541,7 @@ static void a_write_may_end_where_it_did_not_begin(void) {
         hb_txn *txn = begin(shared, HB_WRITE);
         pthread_t thread;
         pthread_create(&thread, NULL, finish, txn);
-        // This thread began the other one, but has handed it on: it waits, as any thread does.
+        // This thread began the other transaction, but has passed it on: so it waits like any thread.
         hb_txn *next = begin(shared, HB_WRITE);
         CHECK(has(next, shared_tree, "handed over", "v"));
         OK(hb_delete(next, shared_tree, S("handed over")));
@@ -619,7 +619,7 @@ static void *keep_committing(void *unused) {
     for (uint32_t i = 0; !stop; i++) {
         hb_txn *txn = begin(shared, HB_WRITE);
         OK(hb_durability(txn, HB_DURABLE_NONE));
-        // Always in pairs.
+        // Always written in pairs.
         uint32_t key[2] = {i % 3000, 0};
         OK(hb_put(txn, shared_tree, (hb_slice){key, sizeof key}, (hb_slice){&i, sizeof i}));
         key[1] = 1;
@@ -863,7 +863,7 @@ static void reductions_in_c(void) {
     hb_abort(txn);
     OK(hb_check(store, NULL, NULL));
     OK(hb_close(store));
-    // Functions under another name are another reduction, whatever their size.
+    // Functions under another name are another reduction, even if their values have the same size.
     sums.name = "largest value";
     OK(hb_open_with(path_of("sums.hornbeam"), NULL, &more, &store));
     txn = begin(store, HB_WRITE);
@@ -907,7 +907,7 @@ static void values_in_parts(void) {
     for (size_t at = 0; at < size; at += part) {
         size_t count = size - at < part ? size - at : part;
         OK(hb_put_more(value, (hb_slice){sent + at, count}));
-        // Other entries meanwhile.
+        // Other entries are put meanwhile.
         OK(hb_put(txn, tree, (hb_slice){&at, sizeof at}, S("x")));
     }
     RESULT(hb_put_more(value, S("x")), HB_INVALID);
@@ -1044,7 +1044,7 @@ static void keys_of_encrypted_stores(void) {
     OK(hb_open(plain, NULL, &store));
     RESULT(hb_rekey(store, second, 32, 0), HB_KEY);
     OK(hb_close(store));
-    // No key at all, or not one of a key's size.
+    // No key, or one with a wrong size.
     more.key_size = 31;
     RESULT(hb_open_with(path, NULL, &more, &refused), HB_INVALID);
     more.key_size = 0;

@@ -18,7 +18,7 @@ static void pause_ms(long milliseconds) {
     nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000}, NULL);
 }
 
-// Runs `body` in a child: its exit status, or minus the signal that ended it. Checks of its own count there.
+// Runs `body` in a child. Returns its exit status, or minus the signal that ended it. A failed check makes it 1.
 static int in_child(void (*body)(void)) {
     fflush(NULL);
     pid_t pid = fork();
@@ -64,7 +64,7 @@ static void fill_up_to_a_limit(void) {
     hb_txn *txn = begin(store, HB_READ);
     CHECK(has(txn, tree, "b", "b") && count_of(txn, tree) == 3 + number);
     hb_abort(txn);
-    // With room again the same handle goes on.
+    // With space again, the same handle works.
     limit(RLIMIT_FSIZE, RLIM_INFINITY);
     txn = begin(store, HB_WRITE);
     OK(hb_put(txn, tree, S("after"), (hb_slice){large, sizeof large}));
@@ -135,7 +135,7 @@ static void a_child_refuses_its_parents_store(void) {
     hb_txn *txn = begin(shared, HB_WRITE);
     OK(hb_put(txn, shared_tree, S("d"), S("d")));
     CHECK(in_child(use_what_the_parent_opened) == 0);
-    // Nothing of the parent's was touched.
+    // The parent's store is unchanged.
     OK(hb_put(txn, shared_tree, S("e"), S("e")));
     OK(hb_commit(txn));
     hb_store *second;
@@ -162,7 +162,7 @@ static void use_what_the_parent_will_read_again(void) {
         hb_abort(ended_reads[i]);
     }
     RESULT(hb_begin(shared, HB_WRITE, &txn), HB_INVALID);
-    // Nothing is open in it, so that it's not that which closing it is refused for.
+    // Nothing is open in the store, so that closing isn't refused for that reason.
     RESULT(hb_close(shared), HB_INVALID);
     CHECK(strstr(hb_error(), "fork") != NULL);
     hb_store *parents;
@@ -179,7 +179,7 @@ static void a_child_refuses_its_parents_ended_reads(void) {
         hb_abort(ended_reads[i]);
     }
     CHECK(in_child(use_what_the_parent_will_read_again) == 0);
-    // The parent's wait for it still, and see what it commits.
+    // The parent's ended reads can still be reused, and see the commit.
     hb_txn *reads[3], *write = begin(shared, HB_WRITE);
     for (int i = 0; i < 3; i++) {
         reads[i] = begin(shared, HB_READ);
@@ -244,7 +244,7 @@ static void a_deleted_file(void) {
 
 enum { ACCOUNTS = 50, TOTAL = 1000 * ACCOUNTS };
 
-// The sum of all accounts, which no transaction changes; -1 if they can't be read.
+// Returns the sum of all accounts, which no transaction changes, or -1 if they can't be read.
 static int64_t sum_of(hb_store *store) {
     hb_txn *txn;
     hb_tree tree;

@@ -313,7 +313,7 @@ struct EntityModelDiagnosticTests {
         }
     }
 
-    @Test("a relation that has no type, is not optional, or can't be told from a plain property")
+    @Test("a relation that has no type, is not optional, or can't be distinguished from a plain property")
     func relations() {
         #expect(
             diagnostics("let id: Int\n@Relationship(.required) var owner = nil")

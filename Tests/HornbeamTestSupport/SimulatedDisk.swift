@@ -8,15 +8,15 @@
 //   lost write          bytes that were never synced need not reach the medium, in any order
 //   torn write          of an unsynced sector, any 512-byte parts may be old or new; a write loses its sectors singly
 //   garbage             a sector that was being written holds anything at all
-//   lost neighbour      only if asked for: a write under way destroys the sector beside it (to be told, not survived)
+//   lost neighbour      only on request: a write in progress destroys the sector beside it (reported, not survived)
 //   lost size           growth or shrinking that was never synced may be undone
 //   lost name           a new file's name is durable only once its directory was synced
 //   failed call         EIO, ENOSPC …: a write may have happened in part, or as a whole
-//   failed sync         what was to be synced counts as clean and is never tried again, though the process still sees
+//   failed sync         its data counts as clean and is never written again, though the process still sees
 //                       it; a failed write-through does that to its own bytes and to any others that were waiting
 //   failed read         of chosen sectors
 //   full disk           growth beyond `sizeLimit` is refused
-//   no memory beyond    reading behind the file's end is a fault of the machine, as in a real mapping
+//   no memory beyond    reading beyond the file's end is a fault of the machine, as in a real mapping
 // Bytes that were written through or synced are certain.
 
 import Glibc

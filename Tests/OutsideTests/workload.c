@@ -275,7 +275,7 @@ static bool find_state(struct life *life, uint64_t digest) {
 bool open_store(struct life *life) {
     // Small pages make deep trees; a small limit makes many checkpoints.
     hb_options options = {.struct_size = sizeof options, .page_size = 4096, .checkpoint_bytes = 96 << 10};
-    // Now and then with hardly any memory, so that transactions spill, and without a mapping.
+    // Sometimes with hardly any memory, so that transactions spill, and without a mapping.
     hb_more_options more = {.struct_size = sizeof more, .unmapped = below(life, 3) == 0};
     if (below(life, 2)) options.cache_bytes = 256 << 10;
     int result = hb_open_with(life->path, &options, &more, &life->store);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random lives of a store through hornbeam.h, beside a model of what it must hold. All that is known of a state of the
-// store is its digest: a sum over all entries, so that it follows each change and a scan can compute it anew.
+// Random lives of a store through hornbeam.h, beside a model of its content. A state of the store is identified by
+// its digest: a sum over all entries, which each change updates and a scan can compute.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,18 +63,19 @@ struct life {
     uint32_t problems;
 };
 
-// Lives. The number of things that were wrong; each is said on standard error.
+// Runs lives. Returns the number of errors, each of which is printed to standard error.
 uint32_t live(struct life *life);
 
-// Opens the store and finds out which of its possible states it is in. False: it doesn't open.
+// Opens the store and finds out in which of its possible states it is. Returns false if it doesn't open.
 bool open_store(struct life *life);
 
 // ---- Looking at a store
 
-// The digest of all that the store holds, by forward scans and counts. HB_OK, or the first error.
+// Computes the digest of the store's content by forward scans and counts. Returns HB_OK, or the first error.
 int digest_of(hb_store *store, uint64_t *digest);
 
-// Whether single reads, ranges, ranks and backward scans agree with `model`; error codes are fine if `may_fail`.
+// Returns whether single reads, ranges, ranks and backward scans agree with `model`; error codes are allowed if
+// `may_fail`.
 bool agrees(hb_store *store, const struct model *model, bool may_fail);
 
 uint64_t mix(uint64_t value);

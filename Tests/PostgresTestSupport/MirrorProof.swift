@@ -85,7 +85,7 @@ package final class MirrorProof {
             if let failure { throw failed(failure) }
             let shown = try MirrorWatch.look(server, database)
             if let problem = shown.problem { throw failed(problem) }
-            // The worker is idle, and was told that all transactions are there.
+            // The worker is idle, and has reported that all transactions are there.
             if shown.transactions != reached {
                 throw failed("the mirror has \(shown.transactions) transactions, \(reached) were reached")
             }

@@ -221,7 +221,7 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
-    @Test("are announced to new readers later, if the present readers couldn't be told")
+    @Test("are announced to new readers later, if announcing to present ones failed")
     func refusedToReader() throws {
         let scene = try Scene()
         let first = try scene.reader()

@@ -59,7 +59,7 @@ struct GroupCommitTests {
         try store.complete(first)
     }
 
-    @Test("that asked for less become durable by a full one without changes", arguments: [Durability.process, .none])
+    @Test("with less durability become durable by a full one without changes", arguments: [Durability.process, .none])
     func barrier(_ durability: Durability) throws {
         let (disk, store) = try store()
         for value: UInt64 in 1...3 {
@@ -151,7 +151,7 @@ struct GroupCommitTests {
         try Toy.expectSound(store)
     }
 
-    @Test("are as durable as they asked when a transaction without changes on top of them has returned")
+    @Test("have their durability when a transaction without changes on top of them has returned")
     func waitsForItsBase() throws {
         let (disk, store) = try store()
         let pending = try enter(1, store)

@@ -57,7 +57,7 @@ struct MirrorTests {
         try await expectSame()
     }
 
-    @Test("follows what is saved, linked, and deleted")
+    @Test("follows saves, links, and deletions")
     func following() async throws {
         let mirror = try mirror()
         try await mirror.update()

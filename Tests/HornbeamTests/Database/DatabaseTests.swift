@@ -40,7 +40,7 @@ struct DatabaseTests {
         }
     }
 
-    @Test("a write or checkpoint inside a write is refused, and the outer write goes on and commits")
+    @Test("a write or checkpoint inside a write is refused, and the outer write continues and commits")
     func nested() throws {
         let database = try chats()
         try database.write { context in
@@ -57,7 +57,7 @@ struct DatabaseTests {
         try database.write { context in try User(id: "4", name: "Next").save(to: &context) }
     }
 
-    @Test("a nested transaction that throws leaves nothing, at any depth, and the write goes on with new ids and texts")
+    @Test("a nested transaction that throws leaves nothing, at any depth, and the write continues with new ids and texts")
     func nestedTransactions() throws {
         let database = try chats()
         try database.write { context in

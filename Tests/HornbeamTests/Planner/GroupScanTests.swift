@@ -238,7 +238,7 @@ struct GroupScanTests {
         #expect(text.contains("by value, counted by index byPrice"))
     }
 
-    @Test("know texts that are longer than what an index keeps of them", .seeded)
+    @Test("distinguish texts that are longer than the part an index keeps", .seeded)
     func longKeys() throws {
         var random = SeededGenerator()
         var context = Context()

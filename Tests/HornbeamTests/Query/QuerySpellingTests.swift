@@ -102,7 +102,7 @@ struct QuerySpellingTests {
 
     // MARK: Finding
 
-    @Test("A context infers what to find from a type or from the result")
+    @Test("A context infers the entity type from an argument or from the result")
     func finding() throws {
         #expect(try context.find(Tune.self, 3)?.id == 3)
         #expect(try context.find(Tune.self, id: 3)?.id == 3)
@@ -185,7 +185,7 @@ struct QuerySpellingTests {
 
     // MARK: Streams and writes
 
-    @Test("forEach gives what resolve gives, in its order, and its closure may write and throw")
+    @Test("forEach gives the results of resolve in order, and its closure may write and throw")
     func forEach() throws {
         struct Enough: Error {}
         var context = Context()

@@ -115,7 +115,7 @@ struct ChangeStatementTests {
 
     // MARK: INSERT
 
-    @Test("INSERT saves objects and rows of values, and returns what is stored")
+    @Test("INSERT saves objects and rows of values, and returns the stored entities")
     func inserts() throws {
         let database = try database()
         let result = try database.execute(
@@ -194,7 +194,7 @@ struct ChangeStatementTests {
                 .contains("2 names, and the SELECT has 1 column"))
     }
 
-    @Test("INSERT refuses an id that is stored, and UPSERT replaces what is stored there")
+    @Test("INSERT refuses a stored id, and UPSERT replaces the entity that has it")
     func upsert() throws {
         let database = try database()
         let stored = try refusal(database, "INSERT INTO Seat (id, number) VALUES (9, 9), (9, 10)")

@@ -333,7 +333,7 @@ struct PartialTextIndexSchemaTests {
         return store
     }
 
-    @Test("A new, changed or removed condition builds the index anew; the same one doesn't")
+    @Test("A new, changed or removed condition makes the index be rebuilt; an unchanged one doesn't")
     func changed() throws {
         let store = try filled(nil)
         #expect(try count(store) == 10)
@@ -383,7 +383,7 @@ struct PartialTextIndexSchemaTests {
         #expect(try store.problems() == [])
     }
 
-    @Test("Properties of a condition that a migration converts or forgets have the index built anew")
+    @Test("Converting or forgetting a property of the condition makes the index be rebuilt")
     func converted() throws {
         // As the models would declare it, over rows stored before.
         func index(_ name: String, _ condition: StoredCondition?) -> IndexDescription {

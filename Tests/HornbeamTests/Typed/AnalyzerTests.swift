@@ -145,7 +145,7 @@ struct AnalyzerTests {
         }
     }
 
-    @Test("Another analyzer in the declaration has the index built anew when the file is opened")
+    @Test("Another analyzer in the declaration makes the index be rebuilt when the file is opened")
     func otherAnalyzer() throws {
         for analyzer in [nil, "trigrams", "unicode+english"] {
             let file = try Tag.file(analyzer: analyzer)

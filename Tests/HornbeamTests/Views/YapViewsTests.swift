@@ -254,7 +254,7 @@ struct YapViewsTests {
         #expect(database.statistics.fileBytes == size)
     }
 
-    @Test("a query tells if an entity was changed between two states")
+    @Test("a query returns whether an entity was changed between two states")
     func y33() throws {
         let database = try Database.inMemory(models: Mail.self, Consignment.self)
         try database.write { context in try Consignment(id: "x", weight: 1).save(to: &context) }

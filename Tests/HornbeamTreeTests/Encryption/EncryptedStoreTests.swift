@@ -87,7 +87,7 @@ struct EncryptedStoreTests {
         }
     }
 
-    @Test("tells nothing of its keys, values and names in the file, at any moment")
+    @Test("shows none of its keys, values and names in the file, at any moment")
     func secrecy() throws {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: Self.options())
@@ -243,7 +243,7 @@ struct EncryptedStoreTests {
         return try content(try TreeStore.open(file: try SimulatedDisk(image: found), options: Self.options()))
     }
 
-    @Test("and a plain one whose headers are lost are told apart by their pages")
+    @Test("and a plain one whose headers are lost are distinguished by their pages")
     func lostHeaders() throws {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: Self.options(nil))
