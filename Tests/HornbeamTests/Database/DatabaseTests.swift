@@ -57,7 +57,7 @@ struct DatabaseTests {
         try database.write { context in try User(id: "4", name: "Next").save(to: &context) }
     }
 
-    @Test("a nested transaction that throws leaves nothing, at any depth, and the write continues with new ids and texts")
+    @Test("a nested transaction that throws leaves nothing, at any depth; the write continues with new ids and texts")
     func nestedTransactions() throws {
         let database = try chats()
         try database.write { context in

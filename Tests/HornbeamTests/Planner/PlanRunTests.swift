@@ -78,7 +78,7 @@ struct PlanRunTests {
 
         let ranked = try Part.filter(.string(\.text, matches: "brass")).filter(\.price < 60).limit(2)
             .explain(.analyze, in: context)
-        // Rows 0, 20, …, 180 have the word; three of them weigh less than 60.
+        // Rows 0, 20, …, 180 have the word; three of them have a price below 60.
         #expect(ranked.results == 2 && (2...3).contains(ranked.rowsPassed) && ranked.rowsRead <= 10)
 
         let along = try Box.query(1).related(\.$parts).limit(3, offset: 5).explain(.analyze, in: context)
