@@ -136,7 +136,7 @@ let package = Package(
             swiftSettings: macroSettings, linkerSettings: macroLinker),
         .macro(
             name: "HornbeamMacros", dependencies: ["HornbeamMacroExpansion"], path: "Sources/HornbeamMacros",
-            sources: ["Plugin.swift"], swiftSettings: macroSettings, linkerSettings: macroLinker),
+            exclude: ["Expansion"], sources: ["Plugin.swift"], swiftSettings: macroSettings, linkerSettings: macroLinker),
         .target(
             name: "Hornbeam",
             dependencies: [
