@@ -55,21 +55,27 @@ enum EntityTable {
     /// The model's figures are for this number of documents and chats, and can't be compared with others.
     fileprivate static let modelCount = 1_000_000
 
-    fileprivate static func times(_ report: Report) -> Table {
+    /// - Parameter isSummary: for a document: SQLite and the model as ratios alone.
+    fileprivate static func times(_ report: Report, isSummary: Bool) -> Table {
+        let own = ["row", "hornbeam"]
         var table = [
-            [
-                "row", "hornbeam", "sqlite", "×", "in memory: hornbeam", "sqlite", "×", "in-memory model", "×",
-            ]
+            isSummary
+                ? own + ["× sqlite", "in memory: hornbeam", "× sqlite", "× in-memory model"]
+                : own + ["sqlite", "×", "in memory: hornbeam", "sqlite", "×", "in-memory model", "×"]
         ]
         for row in rows where report.workloads.contains(row.workload) || report.workloads.contains(row.memory) {
             let ours = report.time(row, row.workload, HornbeamEngine.name)
             let model = report.count == modelCount ? row.model : nil
-            table.append(
-                [row.title] + report.pair(row, row.workload) + report.pair(row, row.memory)
-                    + [
-                        model.map { (row.isEstimate ? "≈ " : "") + seconds($0) } ?? "–",
-                        ratio(model, ours),
-                    ])
+            let mark = model != nil && row.isEstimate ? "≈ " : ""
+            var disk = report.pair(row, row.workload)
+            var memory = report.pair(row, row.memory)
+            var last = [model.map { mark + seconds($0) } ?? "–", ratio(model, ours)]
+            if isSummary {
+                disk.remove(at: 1)
+                memory.remove(at: 1)
+                last = [mark + ratio(model, ours)]
+            }
+            table.append([row.title] + disk + memory + last)
         }
         return Table(rows: table)
     }
@@ -149,10 +155,10 @@ extension EntityTable.Row {
 extension Report {
     var hasEntities: Bool { workloads.contains { EntityTable.workloads.contains($0) } }
 
-    /// - Parameter isDetailed: whether to add the slowest queries and the processor's time.
+    /// - Parameter isDetailed: for a terminal: with peers' times, the slowest queries and the processor's time.
     private func entityTables(isDetailed: Bool) -> [(head: String, table: Table)] {
         var tables: [(String, Table)] = []
-        let times = EntityTable.times(self)
+        let times = EntityTable.times(self, isSummary: !isDetailed)
         if times.rows.count > 1 {
             tables.append(("Medians of single queries, of saves the whole:", times))
         }

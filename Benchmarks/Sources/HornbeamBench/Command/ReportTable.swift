@@ -14,8 +14,8 @@ struct Table {
     var markdown: String {
         guard let head = rows.first else { return "" }
         let rule = head.indices.map { $0 == 0 ? "---" : "---:" }
-        return ([head, rule] + rows.dropFirst()).map { "| " + $0.joined(separator: " | ") + " |" }
-            .joined(separator: "\n")
+        let lines = ([head] + rows.dropFirst()).map { "| " + $0.joined(separator: " | ") + " |" }
+        return ([lines[0], "|" + rule.joined(separator: "|") + "|"] + lines.dropFirst()).joined(separator: "\n")
     }
 }
 
@@ -43,7 +43,7 @@ extension Report {
         let head =
             "\(count) entries, seed \(seed), medians of \(rounds) rounds; ×: how many times faster Hornbeam is; "
             + "from p50 on: Hornbeam's last round"
-        var parts = [head, Table(rows: comparison { $0 }).text]
+        var parts = [head, Table(rows: comparison).text]
         if !bare.isEmpty { parts.append(machine.text) }
         return parts.joined(separator: "\n")
     }
@@ -51,21 +51,21 @@ extension Report {
     var markdown: String {
         var parts = [
             "Taken on \(date) by `\(command)`.",
-            Table(rows: comparison { "`\($0)`" }).markdown,
+            summary.markdown,
         ]
         if !bare.isEmpty { parts += ["Beside the machine itself:", machine.markdown] }
         return parts.joined(separator: "\n\n")
     }
 
     /// Returns a line for each workload: Hornbeam's median, and how many times faster it is than each peer.
-    private func comparison(_ name: (String) -> String) -> [[String]] {
+    private var comparison: [[String]] {
         var rows: [[String]] = [
             ["workload", "hornbeam/s", "±"] + peers.flatMap { ["\($0)/s", "×"] }
                 + ["p50", "p99", "p99.9", "disk", "written/op", "memory", "allocs/op"]
         ]
         for workload in ordinary {
             guard let ours = speed(workload, HornbeamEngine.name) else { continue }
-            var row = [name(workload), number(ours.median), percent(ours.spread)]
+            var row = [workload, number(ours.median), percent(ours.spread)]
             for peer in peers {
                 let theirs = speed(workload, peer)
                 row.append(theirs.map { number($0.median) } ?? "–")
@@ -75,6 +75,23 @@ extension Report {
             rows.append(row)
         }
         return rows
+    }
+
+    /// The columns of a document: peers as ratios alone, since absolute figures don't carry over to other machines.
+    private var summary: Table {
+        var rows = [["workload", "hornbeam/s", "±"] + peers.map { "× \($0)" } + ["p50", "p99", "written/op"]]
+        for workload in ordinary {
+            guard let ours = speed(workload, HornbeamEngine.name) else { continue }
+            let ratios = peers.map { peer in
+                speed(workload, peer).map { String(format: "%.2f", ours.median / $0.median) } ?? "–"
+            }
+            let last = figures(workload, HornbeamEngine.name).last
+            let written = last.map { size($0.writtenBytes / max(1, $0.operations)) } ?? "–"
+            rows.append(
+                ["`\(workload)`", number(ours.median), percent(ours.spread)] + ratios
+                    + [time(last?.latency?.p50), time(last?.latency?.p99), written])
+        }
+        return Table(rows: rows)
     }
 
     /// Medians of single operations that were done alternately.

@@ -98,6 +98,20 @@ enum TextTable {
         ] + judged
     }()
 
+    /// Titles of the rows that Docs/performance.md has.
+    fileprivate static let documented: Set = [
+        "store and index them, with positions", "memory at most, building that", "on the disk, without an index",
+        "on the disk, with positions", "1 rare word", "1 medium word", "1 common word", "any of 2 common words",
+        "any of 2 words of a document", "all of 2 common words", "all of 5 common words", "phrase of 2 words",
+        "prefix of 3 letters", "any of 2 common words, in a tenth of the documents",
+        "2 words at most 10 words apart", "1 word, misspelled",
+        "any of 2 words of a document, five times as much in a title",
+        "number of those with any of 2 words of a document", "insert a document, durable",
+        "a bare write of 4 KiB, durable, in turns with these", "change a document, durable",
+        "delete a document, durable", "written for an inserted document", "written for a changed document",
+        "any of 2 common words, after 10,000 such changes",
+    ]
+
     static let judged = [("", ""), ("-stems", ", of stems")].flatMap { kind, words in
         [("ndcg-10", "nDCG@10"), ("map", "MAP"), ("mrr", "MRR")].map { name, title in
             Row(workload: name + kind, title: title + words, form: .value)
@@ -164,7 +178,7 @@ extension Report {
         return part
     }
 
-    /// Returns the table of one corpus.
+    /// Returns the table of one corpus, for a terminal.
     private func table(_ rows: [TextTable.Row]) -> Table {
         let engines = engines
         let ours = HornbeamEngine.name
@@ -176,24 +190,44 @@ extension Report {
             table.append(
                 [row.title]
                     + engines.flatMap { engine -> [String] in
-                        let value = median(row.workload, engine, row.value)
-                        let slowest = median(row.workload, engine) { $0.latency.map { Double($0.p99) * 1e-9 } }
-                        let cells = [
-                            value.map(row.told) ?? (engine == ours ? "not yet" : "–"),
-                            row.form == .latency ? slowest.map(EntityTable.seconds) ?? "–" : "",
-                        ]
-                        return engine == ours ? cells : cells + [row.ratio(own, value)]
+                        let cells = cells(row, engine)
+                        guard engine != ours else { return cells }
+                        return cells + [row.ratio(own, median(row.workload, engine, row.value))]
                     })
         }
         return Table(rows: table)
     }
 
-    private var textTables: [(head: String, table: Table)] {
+    /// Of one corpus; for a document: peers as ratios alone, and only the rows that it has.
+    private func summary(_ rows: [TextTable.Row]) -> Table {
+        let ours = HornbeamEngine.name
+        let peers = engines.filter { $0 != ours }
+        var table = [["row", ours, "p99"] + peers.map { "× \($0)" }]
+        for row in rows where TextTable.documented.contains(row.title) {
+            guard let own = median(row.workload, ours, row.value) else { continue }
+            let ratios = peers.map { row.ratio(own, median(row.workload, $0, row.value)) }
+            table.append([row.title] + cells(row, ours) + ratios)
+        }
+        return Table(rows: table)
+    }
+
+    /// An engine's median, and the slowest of a hundred.
+    private func cells(_ row: TextTable.Row, _ engine: String) -> [String] {
+        let value = median(row.workload, engine, row.value)
+        let slowest = median(row.workload, engine) { $0.latency.map { Double($0.p99) * 1e-9 } }
+        return [
+            value.map(row.told) ?? (engine == HornbeamEngine.name ? "not yet" : "–"),
+            row.form == .latency ? slowest.map(EntityTable.seconds) ?? "–" : "",
+        ]
+    }
+
+    private func textTables(isSummary: Bool) -> [(head: String, table: Table)] {
         let judged = Set(TextTable.judged.map(\.workload))
         let rows = TextTable.rows.filter { !judged.contains($0.workload) }
         var tables: [(String, Table)] = []
         for corpus in corpora where of(corpus).workloads.contains(where: { !judged.contains($0) }) {
-            tables.append(("On `\(corpus)`:", of(corpus).table(rows)))
+            let part = of(corpus)
+            tables.append(("On `\(corpus)`:", isSummary ? part.summary(rows) : part.table(rows)))
         }
         for corpus in corpora where of(corpus).workloads.contains(where: judged.contains) {
             let known = of(corpus).relevance
@@ -229,11 +263,12 @@ extension Report {
     }
 
     var fullText: String {
-        textTables.map { "\n\($0.head)\n\n\($0.table.text)" }.joined(separator: "\n")
+        textTables(isSummary: false).map { "\n\($0.head)\n\n\($0.table.text)" }.joined(separator: "\n")
     }
 
     var fullTextMarkdown: String {
-        (["Taken on \(date) by `\(command)`."] + textTables.flatMap { [$0.head, $0.table.markdown] })
+        (["Taken on \(date) by `\(command)`."]
+            + textTables(isSummary: true).flatMap { [$0.head, $0.table.markdown] })
             .joined(separator: "\n\n")
     }
 }
