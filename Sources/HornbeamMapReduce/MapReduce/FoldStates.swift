@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The states of the library's reducers that fold rows in their stored form.
+// The states of the library's reducers that fold rows in their stored form. Their bytes in the branches of an index:
+//
+//   sum of integers             16 bytes, two's complement
+//   sum of doubles              two counts u8 ‖ as many doubles, whose exact sum it is, those of the second count times
+//                               2^128; one more double if the sum is infinite or NaN
+//   stats.2, stddev.2,          count u64 ‖ four sizes u8 ‖ least and greatest value as value bytes ‖ sum and sum of
+//   average.2                   squares as above
+//   min, max, first, last       nothing, or 01 ‖ the value
+//   top.n, bottom.n             01 ‖ an array of values
+//   distinct.256.2              256 registers of six bits, the first in the highest bits
 
 import HornbeamPages
 

@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a map index's rows, as in Docs/file-format.md: key ‖ row id ‖ ordinal → parts. Any bytes may come from a
-// damaged file: bytes that are no row are read as nil.
+// The bytes of a map index's rows. Any bytes may come from a damaged file: bytes that are no row are read as nil.
+//
+//   key    the emitted key, a dynamic value of Docs/keys.md under the collation of the settings; of more than 1,000
+//          bytes: its first 985 bytes ‖ FNV-128 of the whole key, together 1,001
+//          row id, 8 bytes big-endian
+//          u32 big-endian: counts equal keys of one row from 0, in the order in which they were emitted
+//   value  u8: 1 a value was emitted, + 2 a link was, + 4 the id follows, + 8 the whole key does; no other bits
+//          if 4: u16 size ‖ id as value bytes: of entities whose id isn't their row id
+//          if 2: u16 size ‖ name of the type that the row points to ‖ 00 ‖ id as value bytes
+//          if 8: u32 size ‖ the whole emitted key, where the entry's key has only its beginning
+//          if 1, to the end: the emitted value as value bytes of the type in the settings
 //
 // A key that is too long for a tree is cut to its first 985 bytes and a 128-bit hash of the whole key. The entry's
 // value has the whole key. So keys with the same first 985 bytes are adjacent, in the order of their hashes, and

@@ -230,17 +230,17 @@ extension Report {
             tables.append(("On `\(corpus)`:", isSummary ? part.summary(rows) : part.table(rows)))
         }
         for corpus in corpora where of(corpus).workloads.contains(where: judged.contains) {
-            let known = of(corpus).relevance
-            tables.append(("How well documents are found in `\(corpus)`:", known))
+            let measures = TextTable.judged.filter { !isSummary || !$0.workload.hasPrefix("mrr") }
+            tables.append(("How well documents are found in `\(corpus)`:", of(corpus).relevance(measures)))
         }
         return tables
     }
 
     /// The table of one corpus, without ratios, because its values are no times. After a peer's value comes the
     /// probability of such a difference between equally good engines.
-    private var relevance: Table {
+    private func relevance(_ measures: [TextTable.Row]) -> Table {
         var table = [["measure"] + engines]
-        for row in TextTable.judged where engines.contains(where: { median(row.workload, $0, row.value) != nil }) {
+        for row in measures where engines.contains(where: { median(row.workload, $0, row.value) != nil }) {
             let own = values(row.workload, HornbeamEngine.name)
             table.append(
                 [row.title]
