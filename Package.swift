@@ -136,7 +136,8 @@ let package = Package(
             swiftSettings: macroSettings, linkerSettings: macroLinker),
         .macro(
             name: "HornbeamMacros", dependencies: ["HornbeamMacroExpansion"], path: "Sources/HornbeamMacros",
-            exclude: ["Expansion"], sources: ["Plugin.swift"], swiftSettings: macroSettings, linkerSettings: macroLinker),
+            exclude: ["Expansion"], sources: ["Plugin.swift"], swiftSettings: macroSettings, linkerSettings: macroLinker
+        ),
         .target(
             name: "Hornbeam",
             dependencies: [
