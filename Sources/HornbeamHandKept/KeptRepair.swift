@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Repairs a hand-kept index after a damaged file has lost a part of it, or of the entities. Each remaining entry has
 // the row of its entity.
 // row of each.

@@ -60,8 +60,8 @@ struct StoreKeys {
         return nil
     }
 
-    /// Finds the keys of a damaged file: in its header slots, or in what is left of them. Returns nil for a store without
-    /// encryption, and if no key slots are left that `encryption` opens.
+    /// Finds the keys of a damaged file in its header slots, whole or torn. Returns nil for a store without encryption,
+    /// and if no key slots are left that `encryption` opens.
     static func salvaging(
         _ file: any StoreFile, _ encryption: (any StoreEncryption)?
     ) throws(StorageError) -> StoreKeys? {

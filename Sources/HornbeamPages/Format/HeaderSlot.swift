@@ -135,7 +135,7 @@ extension HeaderSlot {
         }
     }
 
-    /// The parts in clear of an encrypted store's slot, whatever has become of its checksum: a torn slot still has them.
+    /// The parts in clear of an encrypted store's slot, whether or not its checksum holds: a torn slot still has them.
     /// The key tells whether the key slots are whole, and the first page read whether the identifier is.
     static func keysOfDamaged(_ sector: Bytes) -> (slots: KeySlots, identifier: StoreIdentifier)? {
         guard sector.count == FileFormat.sectorSize, let bytes = sector.baseAddress, bytes.u64(0) == FileFormat.magic,

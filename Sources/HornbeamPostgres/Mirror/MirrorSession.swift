@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A mirror over one connection. It compares the positions of store and server, and brings the server up to the store's
 // newest state, in one transaction of the server for each read of the store. Any error ends the session with its
 // connection; the next session compares the positions again.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The public interface of the mirror. Its functions are asynchronous. The work blocks, so it is done by threads of its
 // own.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the tables within the server's transaction: the rows of changed entities, or all rows of a type through a
 // staging table, from which only the rows that differ are taken.
 

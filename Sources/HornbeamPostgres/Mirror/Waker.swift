@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tells the mirror of commits: writers leave a note, and wake the thread that waits for one.
 // How the mirror hears of commits: writers leave a note, and wake the thread that waits for one.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conditions of the store as conditions of the server. Their meaning is the meaning of `Filter`: a condition is true or
 // false for each row, also for nil. So each condition has a separate form for its opposite, and none depends on NULL.
 //

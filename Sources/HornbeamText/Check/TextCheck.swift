@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Proves that an index matches the texts of its documents. First it checks that every part is readable and agrees with
 // the rest, then that each text's postings are there, then, by their number, that there are no others. Memory is
 // bounded: the texts are taken in batches, and each batch is compared in term order. The check never changes anything.

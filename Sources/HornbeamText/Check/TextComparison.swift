@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The second part of a check: each document's text against the index. The postings of each text are looked up. The
 // numbers of postings and documents prove that there are no others.
 // there are no others follows from the numbers of postings and documents.

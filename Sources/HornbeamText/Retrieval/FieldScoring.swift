@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The weight of an occurrence by its field, for fields that postings distinguish. From these weights follows an upper
 // bound of the contribution of postings of which only bounds are known.
 
