@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of earlier versions open, keep their content and can be changed: Docs/public-api.md promises it for all
 // released versions. `HORNBEAM_STORE_FILES=1 swift test --filter StoredFileTests` writes the missing files of this
-// version: delete them first if the format changes before the release.
+// version. Files of released versions stay as they are.
 
 import Foundation
 import Hornbeam
