@@ -66,7 +66,7 @@ let isFuzzing = Context.environment["HORNBEAM_FUZZING"] != nil
 // The files of the studio's page, which lie within its program.
 let studioPage = [
     "index.html", "style.css", "app.js", "page.js", "overview.js", "grid.js", "entity.js", "search.js", "statement.js",
-    "file.js",
+    "file.js", "edit.js", "complete.js",
 ]
 
 let optimizedSettings =
@@ -176,7 +176,8 @@ let package = Package(
             path: "Sources/hornbeam", exclude: ["main.swift"], swiftSettings: engineSettings),
         .executableTarget(
             name: "hornbeam", dependencies: ["HornbeamCommand"], path: "Sources/hornbeam",
-            exclude: ["Arguments", "Commands", "Input", "Results", "Schema", "Terminal"], sources: ["main.swift"],
+            exclude: ["Arguments", "Commands", "Input", "Results", "Schema", "Statements", "Terminal"],
+            sources: ["main.swift"],
             swiftSettings: engineSettings),
 
         .executableTarget(
@@ -288,8 +289,8 @@ let package = Package(
         .target(
             name: "HornbeamFuzzing",
             dependencies: [
-                "HornbeamMapReduce", "Hornbeam", "HornbeamText", "HornbeamKeys", "HornbeamTree", "HornbeamCipher",
-                "HornbeamPages", "HornbeamProof", "HornbeamTestSupport",
+                "HornbeamCommand", "HornbeamMapReduce", "Hornbeam", "HornbeamText", "HornbeamKeys", "HornbeamTree",
+                "HornbeamCipher", "HornbeamPages", "HornbeamProof", "HornbeamTestSupport",
             ],
             path: "Tests/HornbeamFuzzing", swiftSettings: engineSettings),
         .testTarget(

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=(FuzzFile FuzzJournal FuzzNode FuzzStore FuzzKeys FuzzRows FuzzText FuzzKeySlots FuzzTokens
-    FuzzPostings FuzzTextQueries FuzzMapEntries FuzzStatements)
+    FuzzPostings FuzzTextQueries FuzzMapEntries FuzzStatements FuzzRequests)
 
 HORNBEAM_FUZZING=1 ${SWIFT:-swift} build --package-path fuzz -c release --sanitize=fuzzer
 

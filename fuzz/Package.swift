@@ -7,6 +7,7 @@ import PackageDescription
 let targets = [
     "FuzzFile", "FuzzJournal", "FuzzNode", "FuzzStore", "FuzzKeys", "FuzzRows", "FuzzText", "FuzzPostings",
     "FuzzTokens", "FuzzTextQueries", "FuzzMapEntries", "FuzzStatements", "FuzzKeySlots",
+    "FuzzRequests",
 ]
 
 let package = Package(

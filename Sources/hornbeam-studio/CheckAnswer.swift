@@ -33,19 +33,26 @@ struct CheckAnswer {
             if found <= limit { stream.send("problem", .string(problem)) }
         }
         func step(_ step: String) { stream.send("step", .string(step)) }
-        step("pages and trees")
-        let isSound = try reads.store.check(report: report)
-        if isSound, stream.isOpen {
+        var (unverified, otherwise): ([String], [String]) = ([], [])
+        let isSound = try reads.check(stream.interruption) {
+            step("pages and trees")
+            guard try reads.store.check(interruption: stream.interruption, report: report) else { return false }
             step("rows, ids, indexes, links and full text")
             let transaction = try reads.store.beginRead()
             defer { transaction.abort() }
             transaction.interruption = stream.interruption
-            _ = try EntityCheck(try StoreTransaction(reading: transaction)).run(report: report)
+            let core = try StoreTransaction(reading: transaction)
+            _ = try EntityCheck(core).run(report: report)
+            unverified = core.indexesOfCode
+            otherwise = core.indexesOfOtherOrders
+            return true
         }
         stream.send(
             "done",
             .object([
                 ("problems", .count(found)), ("isWhole", .bool(isSound)), ("milliseconds", .milliseconds(since: start)),
+                ("indexesOfCode", .array(unverified.map { .string($0) })),
+                ("indexesOfOtherOrders", .array(otherwise.map { .string($0) })),
             ]))
     }
 }

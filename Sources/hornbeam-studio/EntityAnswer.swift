@@ -19,10 +19,7 @@ struct EntityAnswer {
     init(_ reads: StoreReads, _ request: Request) throws {
         self.reads = reads
         typeName = try request.required("type")
-        guard let number = UInt64(try request.required("row")) else {
-            throw HornbeamError(.invalid, "“row” must be a whole number")
-        }
-        rowID = RowID(rawValue: number)
+        rowID = try request.row()
     }
 
     func node() throws -> JSONNode {
@@ -91,8 +88,10 @@ struct EntityAnswer {
         }
     }
 
-    private func missing() -> HornbeamError {
-        HornbeamError(.notStored, "\(typeName) has no entity in row \(rowID.rawValue): it was deleted, perhaps")
+    private func missing() -> HornbeamError { Self.missing(typeName, rowID) }
+
+    static func missing(_ type: String, _ rowID: RowID) -> HornbeamError {
+        HornbeamError(.notStored, "\(type) has no entity in row \(rowID.rawValue): it was deleted, perhaps")
     }
 
     /// - Parameter type: the type of the entities at the other end.
@@ -123,7 +122,9 @@ struct EntityAnswer {
                 .array(
                     try rows.map { row in
                         .object([
-                            ("row", .string("\(row.rawValue)")), ("label", .string(try Self.label(row, others))),
+                            ("row", .string("\(row.rawValue)")),
+                            ("id", .string(CellNode.plain(try others.id(of: row) ?? .null))),
+                            ("label", .string(try Self.label(row, others))),
                             ("isStored", .bool(try others.isSaved(row))),
                         ])
                     })

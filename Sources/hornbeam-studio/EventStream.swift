@@ -19,16 +19,14 @@ final class EventStream: @unchecked Sendable {
     /// Bytes that may wait for a browser that doesn't read.
     private static let room = 1 << 20
 
-    /// Adds an event. Returns false if no one reads any more.
-    @discardableResult
-    func send(_ event: String, _ data: JSONNode) -> Bool {
+    /// Adds an event, unless no one reads any more.
+    func send(_ event: String, _ data: JSONNode) {
         condition.withLock {
-            guard !isGone, !isEnded else { return false }
+            guard !isGone, !isEnded else { return }
             waiting.append(contentsOf: "event: \(event)\ndata: \(data.text)\n\n".utf8)
             // Ends the stream; the browser begins another one if it is still there.
             if waiting.count > Self.room { isEnded = true }
             condition.signal()
-            return !isEnded
         }
     }
 

@@ -17,5 +17,7 @@ enum PageFiles {
         "search.js": (script, PackageResources.search_js),
         "statement.js": (script, PackageResources.statement_js),
         "file.js": (script, PackageResources.file_js),
+        "edit.js": (script, PackageResources.edit_js),
+        "complete.js": (script, PackageResources.complete_js),
     ]
 }

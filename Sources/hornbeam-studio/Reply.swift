@@ -3,6 +3,7 @@
 
 import CMicroHTTPD
 import Hornbeam
+import HornbeamCommand
 
 struct Reply {
     var status: UInt32 = 200
@@ -32,7 +33,12 @@ struct Reply {
     }
 
     static func json(_ node: JSONNode, status: UInt32 = 200) -> Reply {
-        Reply(status: status, type: "application/json", body: .bytes(Array(node.text.utf8)))
+        json(node.text, status: status)
+    }
+
+    /// - Parameter text: JSON.
+    static func json(_ text: String, status: UInt32 = 200) -> Reply {
+        Reply(status: status, type: "application/json", body: .bytes(Array(text.utf8)))
     }
 
     static func events(_ stream: EventStream) -> Reply {
@@ -48,19 +54,33 @@ struct Reply {
     }
 
     static func failure(_ error: any Error) -> Reply {
+        if let error = error as? FieldErrors {
+            let fields = error.fields.map { field in
+                JSONNode.object([("name", .string(field.name)), ("message", .string(field.message))])
+            }
+            return json(
+                .object([
+                    ("error", .string("nothing was changed")), ("code", .string("\(error.code)")),
+                    ("fields", .array(fields)),
+                ]), status: status(error.code))
+        }
         let typed = HornbeamError.typed(error)
         let error = typed as? HornbeamError ?? HornbeamError(.io, "\(typed)")
-        let status: UInt32 =
-            switch error.code {
-            case .notStored, .unregisteredEntity: 404
-            case .cancelled, .busy: 503
-            case .invalid, .tooLarge, .needsIndex, .indexNotReady, .schemaMismatch, .undecodable: 400
-            default: 500
-            }
         let fields: [(name: String, value: JSONNode)] = [
             ("error", .string(error.message)), ("code", .string("\(error.code)")),
         ]
-        return json(.object(fields), status: status)
+        return json(.object(fields), status: status(error.code))
+    }
+
+    private static func status(_ code: HornbeamError.Code) -> UInt32 {
+        switch code {
+        case .readOnly: 403
+        case .notStored, .unregisteredEntity: 404
+        case .uniqueViolation, .alreadyStored, .deleteDenied, .missingRelation, .identityChanged, .conflict: 409
+        case .cancelled, .busy: 503
+        case .invalid, .tooLarge, .needsIndex, .indexNotReady, .schemaMismatch, .undecodable: 400
+        default: 500
+        }
     }
 
     /// Hands the answer to a connection.

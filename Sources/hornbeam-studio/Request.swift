@@ -11,8 +11,8 @@ final class Request {
     private let connection: OpaquePointer
     private(set) var body: [UInt8] = []
     private(set) var isTooLong = false
-    /// Bytes of a body: a statement of the longest length, and what JSON adds to it.
-    static let bodyLimit = 2 << 20
+    /// Bytes that the body may have.
+    var bodyLimit = 2 << 20
 
     init(_ connection: OpaquePointer, method: String, path: String) {
         self.connection = connection
@@ -21,7 +21,7 @@ final class Request {
     }
 
     func add(_ bytes: UnsafeRawBufferPointer) {
-        isTooLong = isTooLong || body.count + bytes.count > Self.bodyLimit
+        isTooLong = isTooLong || body.count + bytes.count > bodyLimit
         if isTooLong { body = [] } else { body.append(contentsOf: bytes) }
     }
 
@@ -35,6 +35,14 @@ final class Request {
     func required(_ name: String) throws -> String {
         guard let value = argument(name) else { throw HornbeamError(.invalid, "the request has no “\(name)”") }
         return value
+    }
+
+    /// The row that the query names.
+    func row() throws -> RowID {
+        guard let number = UInt64(try required("row")) else {
+            throw HornbeamError(.invalid, "“row” must be a whole number")
+        }
+        return RowID(rawValue: number)
     }
 
     /// A number of the query. Throws `.invalid` if it is none within `bounds`.

@@ -2,9 +2,11 @@
 // The names below the page's folder: its files, and what its scripts ask for.
 
 import Hornbeam
+import HornbeamCommand
 
 struct Routes: Sendable {
     private let reads: StoreReads
+    private static let change = "api/change"
 
     init(_ reads: StoreReads) { self.reads = reads }
 
@@ -14,7 +16,7 @@ struct Routes: Sendable {
             return try get(request) { Reply(type: file.type, body: .bytes(file.bytes)) }
         }
         switch name {
-        case "api/store": return try get(request) { .json(try StoreAnswer(reads).node()) }
+        case "api/store": return try get(request) { try StoreAnswer(reads).reply() }
         case "api/sizes": return try get(request) { .json(try SizesAnswer(reads).node()) }
         case "api/rows": return try get(request) { .json(try RowsAnswer(reads, request).node()) }
         case "api/entity": return try get(request) { .json(try EntityAnswer(reads, request).node()) }
@@ -23,18 +25,35 @@ struct Routes: Sendable {
         case "api/search": return try get(request) { .json(try SearchAnswer(reads, request).node()) }
         case "api/events": return try get(request) { .events(try reads.listen()) }
         case "api/check": return try get(request) { .events(CheckAnswer(reads).stream()) }
-        case "api/statement":
-            guard request.method == "POST" else { return Self.wrongMethod("POST") }
-            guard request.header("Content-Type") == "application/json" else {
-                return .refused(415, "a statement is sent as application/json")
-            }
-            return .json(try StatementAnswer(reads, request.body).node())
+        case "api/fields": return try get(request) { .json(try FieldsAnswer(reads, request).node()) }
+        case "api/deletion": return try get(request) { .json(try DeletionAnswer(reads, request).node()) }
+        case "api/statement": return try post(request) { .json(try StatementAnswer(reads, request.body).node()) }
+        case "api/completions": return try post(request) { .json(try CompletionAnswer(reads, request.body).node()) }
+        case Self.change: return try post(request) { .json(try ChangeAnswer(reads, request.body).node()) }
         default: return .refused(404, "there is no such page")
         }
     }
 
+    /// Bytes that the body of a request may have: a statement of the longest length, or values of an entity, and what
+    /// JSON adds to them.
+    func bodyLimit(_ name: String) -> Int { name == Self.change ? 32 << 20 : 2 << 20 }
+
+    /// The answer to a request of whose body nothing is to be read: for changes without `--write`.
+    func refusal(_ name: String) -> Reply? {
+        name == Self.change && !reads.options.isWritable ? .failure(StoreReads.noWrites) : nil
+    }
+
     private func get(_ request: Request, _ reply: () throws -> Reply) throws -> Reply {
         request.method == "GET" ? try reply() : Self.wrongMethod("GET")
+    }
+
+    /// Browsers send JSON to other sites only if these allow it.
+    private func post(_ request: Request, _ reply: () throws -> Reply) throws -> Reply {
+        guard request.method == "POST" else { return Self.wrongMethod("POST") }
+        guard request.header("Content-Type") == "application/json" else {
+            return .refused(415, "a body is sent as application/json")
+        }
+        return try reply()
     }
 
     private static func wrongMethod(_ right: String) -> Reply {

@@ -49,13 +49,27 @@ enum RowList {
     var isCut: Bool { if case .kept(_, true) = self { true } else { false } }
 }
 
-/// The newest results that had to be kept. Any thread may use it; one at a time finds a result, so that windows of one
-/// that are asked for at once find it once.
+/// The newest results that had to be kept. Any thread may use it. Windows of one result that are asked for at once find
+/// it once; other results don't wait for it.
 final class RowLists: Sendable {
+    /// A result that is found by the first thread that asks; others wait for it.
+    private final class Search: Sendable {
+        private let list = Mutex<RowList?>(nil)
+
+        func found(_ find: () throws -> RowList) rethrows -> RowList {
+            try list.withLock { list in
+                if let list { return list }
+                let found = try find()
+                list = found
+                return found
+            }
+        }
+    }
+
     private struct Entry {
         var request: RowRequest
         var version: UInt64
-        var list: RowList
+        let search = Search()
     }
     private let entries = Mutex<[Entry]>([])
 
@@ -69,15 +83,17 @@ final class RowLists: Sendable {
             if plan.order == .byAccess { return .counted(try core.store(request.type).count()) }
         }
         let version = core.transaction.version
-        return try entries.withLock { entries in
-            let known = entries.first { $0.request == request && $0.version == version }
-            if let known { return known.list }
-            let list = try Self.find(request, core)
+        let search = entries.withLock { entries in
+            if let known = entries.first(where: { $0.request == request && $0.version == version }) {
+                return known.search
+            }
             entries.removeAll { $0.request == request }
             if entries.count == Self.capacity { entries.removeFirst() }
-            entries.append(Entry(request: request, version: version, list: list))
-            return list
+            let entry = Entry(request: request, version: version)
+            entries.append(entry)
+            return entry.search
         }
+        return try search.found { try Self.find(request, core) }
     }
 
     private static func find(_ request: RowRequest, _ core: StoreTransaction) throws -> RowList {

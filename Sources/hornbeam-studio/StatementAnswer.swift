@@ -2,64 +2,107 @@
 // The result of a statement, bounded in rows and in bytes, with its plan and the time that it took.
 
 import Hornbeam
+import HornbeamCommand
 import HornbeamTree
 
 struct StatementAnswer {
     private let reads: StoreReads
-    private let text: String
-    private let parameters: StatementParameters
+    private let request: StatementRequest
     private static let rowLimit = 1_000
     private static let byteLimit = 4 << 20
 
-    /// `{"statement": "SELECT …", "parameters": ["1", …]}`: parameters are read as those of `hornbeam sql --param` are.
     init(_ reads: StoreReads, _ body: [UInt8]) throws {
         self.reads = reads
-        guard case .object(let members) = try body.withUnsafeBytes({ try JSONParser.parse($0) }) else {
-            throw HornbeamError(.invalid, "a statement is sent as a JSON object")
-        }
-        var (text, values) = (nil as String?, [] as [Value])
-        for member in members {
-            switch (member.name, member.value) {
-            case ("statement", .string(let statement)): text = statement
-            case ("parameters", .array(let nodes)):
-                values = nodes.map { node in
-                    if case .string(let text) = node { return StatementParameters.value(text) }
-                    return StatementParameters.value(node.text)
-                }
-            default: throw HornbeamError(.invalid, "“\(member.name)” doesn't belong to a statement")
-            }
-        }
-        guard let text else { throw HornbeamError(.invalid, "“statement” is missing") }
-        self.text = text
-        parameters = StatementParameters(positions: values)
+        request = try body.withUnsafeBytes { try StatementRequest(json: $0) }
     }
 
     func node() throws -> JSONNode {
-        let statement = try Statement(text)
-        return try reads.read { core in
+        let statement = try Statement(request.text)
+        return statement.changesData ? try change(statement) : try read(statement)
+    }
+
+    private func read(_ statement: Statement) throws -> JSONNode {
+        try reads.read { core in
             let planning = ContinuousClock.now
-            let columns = try statement.columnNames(in: core, parameters)
-            let plan = statement.isExplanation ? "" : try statement.explanation(in: core, parameters)
+            let columns = try statement.columnNames(in: core, request.parameters)
+            let plan = statement.isExplanation ? "" : try statement.explanation(in: core, request.parameters)
             let planned = JSONNode.milliseconds(since: planning)
             let start = ContinuousClock.now
-            var rows: [JSONNode] = []
-            var (bytes, isCut) = (0, false)
-            try statement.run(in: core, parameters, mayStop: true) { row in
-                guard rows.count < Self.rowLimit, bytes < Self.byteLimit else {
-                    isCut = true
-                    return false
-                }
-                let cells = row.values.map { $0.map { CellNode.node($0) } ?? .object([("k", .string("missing"))]) }
-                bytes += cells.reduce(0) { $0 + $1.roughSize }
-                rows.append(.array(cells))
-                return true
-            }
-            return .object([
-                ("transaction", .count(core.transaction.version)),
-                ("columns", .array(columns.map { .string($0) })), ("rows", .array(rows)), ("isCut", .bool(isCut)),
-                ("plan", .string(plan)), ("planMilliseconds", planned), ("milliseconds", .milliseconds(since: start)),
-            ])
+            var result = Result(columns: columns)
+            try statement.run(in: core, request.parameters, mayStop: true) { result.add($0) }
+            let members: [(name: String, value: JSONNode)] = [
+                ("transaction", .count(core.transaction.version)), ("plan", .string(plan)),
+                ("planMilliseconds", planned), ("milliseconds", .milliseconds(since: start)),
+            ]
+            return .object(members + result.members)
         }
+    }
+
+    /// Changes data in a write of its own; the rows are those of RETURNING.
+    private func change(_ statement: Statement) throws -> JSONNode {
+        let start = ContinuousClock.now
+        let (changed, plan) = try reads.write { core in
+            let plan = try statement.explanation(in: core, request.parameters)
+            return (try statement.execute(in: core, request.parameters), plan)
+        }
+        var result = Result(columns: changed.rows.first?.names ?? [])
+        for row in changed.rows where !result.add(row) { break }
+        let members: [(name: String, value: JSONNode)] = [
+            ("transaction", .count(try reads.read { $0.transaction.version })), ("changed", .count(changed.count)),
+            ("plan", .string(plan)), ("milliseconds", .milliseconds(since: start)),
+        ]
+        return .object(members + result.members)
+    }
+
+    /// Rows up to the limits.
+    private struct Result {
+        let columns: [String]
+        private var rows: [JSONNode] = []
+        private var bytes = 0
+        private var isCut = false
+
+        init(columns: [String]) { self.columns = columns }
+
+        /// Returns whether there is room for more.
+        mutating func add(_ row: ResultRow) -> Bool {
+            guard rows.count < rowLimit, bytes < byteLimit else {
+                isCut = true
+                return false
+            }
+            let cells = row.values.map { $0.map { CellNode.node($0) } ?? .object([("k", .string("missing"))]) }
+            bytes += cells.reduce(0) { $0 + $1.roughSize }
+            rows.append(.array(cells))
+            return true
+        }
+
+        var members: [(name: String, value: JSONNode)] {
+            [("columns", .array(columns.map { .string($0) })), ("rows", .array(rows)), ("isCut", .bool(isCut))]
+        }
+    }
+}
+
+/// The words that complete a statement.
+struct CompletionAnswer {
+    private let reads: StoreReads
+    private let request: CompletionRequest
+    /// Words that are offered at once.
+    private static let limit = 50
+
+    init(_ reads: StoreReads, _ body: [UInt8]) throws {
+        self.reads = reads
+        request = try body.withUnsafeBytes { try CompletionRequest(json: $0) }
+    }
+
+    /// `replaced` counts UTF-16, as scripts do.
+    func node() throws -> JSONNode {
+        let found = try reads.read { core in
+            StatementCompletion(try SchemaCatalogue.load(core.transaction).descriptions)
+                .completions(of: request.before, followedBy: request.after)
+        }
+        return .object([
+            ("replaced", .count(request.before.suffix(found.replaced).utf16.count)),
+            ("words", .array(found.words.prefix(Self.limit).map { .string($0) })),
+        ])
     }
 }
 

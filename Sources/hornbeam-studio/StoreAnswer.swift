@@ -11,15 +11,19 @@ struct StoreAnswer {
 
     init(_ reads: StoreReads) { self.reads = reads }
 
-    /// The output of `hornbeam info` and `hornbeam schema`.
-    func node() throws -> JSONNode {
+    /// The output of `hornbeam info` and `hornbeam schema`, and the words that are no names in statements.
+    func reply() throws -> Reply {
         try reads.read { core in
             let transaction = core.transaction
-            let summary = try reads.options.summary(transaction) { reads.store.statistics }
-            return .object([
-                ("transaction", .count(transaction.version)), ("info", try JSONParser.parse(summary)),
-                ("schema", try JSONParser.parse(try reads.options.schema(transaction))),
-            ])
+            let keywords = JSONNode.array(QueryLanguage.keywords.map { .string($0) })
+            // Both are JSON already.
+            let info = try reads.options.summary(transaction) { reads.store.statistics }
+            let schema = try reads.options.schema(transaction)
+            return .json(
+                """
+                {"transaction":\(transaction.version),"isWritable":\(reads.options.isWritable),\
+                "keywords":\(keywords.text),"info":\(info),"schema":\(schema)}
+                """)
         }
     }
 }

@@ -11,8 +11,9 @@ import HornbeamTree
 final class StudioServer: Sendable {
     private let door: Door
     private let routes: Routes
+    private let reads: StoreReads
 
-    /// Starts to serve the page of a store; the server runs until the process ends. Throws `.busy` if the port is in
+    /// Starts to serve the page of a store; the connections end with the process. Throws `.busy` if the port is in
     /// use.
     init(_ options: StudioOptions, _ store: TreeStore) throws {
         var port = options.port
@@ -22,7 +23,8 @@ final class StudioServer: Sendable {
             throw HornbeamError(.busy, "can't listen at port \(port): \(reason); give another --port, or none")
         }
         door = Door(port: port)
-        routes = Routes(StoreReads(store, options))
+        reads = StoreReads(store, options)
+        routes = Routes(reads)
         let daemon = studio_start(
             listening,
             { (owner, connection, path, method, _, data, size, state) in
@@ -40,6 +42,9 @@ final class StudioServer: Sendable {
 
     /// The address to open in a browser.
     var address: String { door.address }
+
+    /// Ends the work on the store, so that it can be closed. Requests are refused from here on.
+    func end() { reads.end() }
 
     /// Called when the head is read, once for each part of a body, and at the end.
     private func handle(
@@ -65,13 +70,15 @@ final class StudioServer: Sendable {
     /// The answer to a request of whose body nothing is to be read.
     private func refusal(of request: Request) -> Reply? {
         if let refusal = door.refusal(of: request) { return refusal }
-        guard door.name(request.path) != nil else { return .refused(404, "there is no such page") }
+        guard let name = door.name(request.path) else { return .refused(404, "there is no such page") }
+        if let refusal = routes.refusal(name) { return refusal }
+        request.bodyLimit = routes.bodyLimit(name)
         let length = request.header("Content-Length").map { Int($0) ?? .max } ?? 0
-        return length > Request.bodyLimit ? .refused(413, Self.tooLong) : nil
+        return length > request.bodyLimit ? Self.tooLong(request) : nil
     }
 
     private func answer(_ request: Request) -> Reply {
-        if request.isTooLong { return .refused(413, Self.tooLong) }
+        if request.isTooLong { return Self.tooLong(request) }
         do {
             return try routes.answer(request, door.name(request.path) ?? "")
         } catch {
@@ -79,5 +86,7 @@ final class StudioServer: Sendable {
         }
     }
 
-    private static let tooLong = "a request has at most \(Request.bodyLimit) bytes"
+    private static func tooLong(_ request: Request) -> Reply {
+        .refused(413, "this request has at most \(request.bodyLimit) bytes")
+    }
 }

@@ -17,6 +17,7 @@ struct FuzzRegressionTests {
         ("FuzzText", fuzzText, 150), ("FuzzPostings", fuzzPostings, 100), ("FuzzTokens", fuzzTokens, 2_000),
         ("FuzzTextQueries", fuzzTextQueries, 2_000), ("FuzzMapEntries", fuzzMapEntries, 2_000),
         ("FuzzStatements", fuzzStatements, 2_000), ("FuzzKeySlots", fuzzKeySlots, 60),
+        ("FuzzRequests", fuzzRequests, 2_000),
     ]
 
     @Test("Inputs that once failed, and the seeds, pass", arguments: targets.indices, ["regressions", "seeds"])

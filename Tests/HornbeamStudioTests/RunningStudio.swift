@@ -20,11 +20,13 @@ final class RunningStudio: @unchecked Sendable {
     /// The binaries are beside the test bundle.
     static let binaries = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 
-    init(_ file: String) throws {
+    init(_ file: String, write: Bool = false) throws {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
         defer { close(ends[0]) }
-        process = try Spawned([Self.binaries.appendingPathComponent("hornbeam").path, "studio", file], output: ends[1])
+        process = try Spawned(
+            [Self.binaries.appendingPathComponent("hornbeam").path, "studio", file] + (write ? ["--write"] : []),
+            output: ends[1])
         close(ends[1])
         var line: [UInt8] = []
         var byte: UInt8 = 0
@@ -64,9 +66,16 @@ final class RunningStudio: @unchecked Sendable {
 
     /// The answer to a statement.
     func run(_ statement: String, _ parameters: [String] = []) throws -> HTTPReply {
-        let body = try JSONSerialization.data(withJSONObject: ["statement": statement, "parameters": parameters])
+        try post("api/statement", ["statement": statement, "parameters": parameters])
+    }
+
+    /// The answer to a change of an entity.
+    func change(_ body: [String: Any]) throws -> HTTPReply { try post("api/change", body) }
+
+    func post(_ name: String, _ body: [String: Any]) throws -> HTTPReply {
+        let body = try JSONSerialization.data(withJSONObject: body)
         let more = ["Content-Type: application/json", "Content-Length: \(body.count)"]
-        let head = head("api/statement", method: "POST", more: more)
+        let head = head(name, method: "POST", more: more)
         return try HTTPConnection(port).ask(head + String(decoding: body, as: UTF8.self))
     }
 

@@ -89,7 +89,7 @@ struct StudioLifeTests {
 
     @Test("ends at once with Ctrl-C, whatever is open")
     func interrupt() throws {
-        let store = try StudioStore()
+        let store = try StudioStore(isSmall: true)
         let studio = try RunningStudio(store.file)
         let events = try HTTPConnection(studio.port)
         events.send(studio.head("api/events"))

@@ -28,24 +28,35 @@ final class StudioStore: Sendable {
         ]}
         """#
 
-    init() throws {
+    /// A store with these entities, as lines of JSON.
+    init(schema: String, _ entities: [(type: String, lines: String)]) throws {
         folder = try TemporaryFolder()
-        try Self.run(["schema", "apply", file, try folder.write("schema.json", Self.schema)])
+        try Self.run(["schema", "apply", file, try folder.write("schema.json", schema)])
+        for (type, lines) in entities {
+            try Self.run(["import", file, type, try folder.write("\(type).jsonl", lines)])
+        }
+    }
+
+    /// A store of cities. A small one has 10 of them, and no hostile and no long value.
+    convenience init(isSmall: Bool = false) throws {
         let countries = "{\"id\":\"no\",\"name\":\"Norway\"}\n{\"id\":\"se\",\"name\":\"Sweden\"}\n"
-        try Self.run(["import", file, "Country", try folder.write("countries.jsonl", countries)])
         var lines = ""
-        for number in 1...Self.cities {
+        for number in 1...(isSmall ? 10 : Self.cities) {
             let twin = number > 1 ? ",\"twin\":1" : ""
             lines += "{\"id\":\(number),\"name\":\"City \(Self.cities - number)\",\"size\":\(number * 37 % 1_000),"
             lines += "\"note\":null,\"country\":\"\(number % 2 == 0 ? "no" : "se")\"\(twin)}\n"
         }
-        for (number, text) in (Self.hostile + [String(repeating: "long ", count: Self.longText / 5)]).enumerated() {
+        let texts = isSmall ? [] : Self.hostile + [String(repeating: "long ", count: Self.longText / 5)]
+        for (number, text) in texts.enumerated() {
             let note = String(decoding: try JSONEncoder().encode(text), as: UTF8.self)
             let name = number < Self.hostile.count ? note : "\"Long\""
             lines += "{\"id\":\(10_000 + number),\"name\":\(name),\"size\":0,\"note\":\(note)}\n"
         }
-        try Self.run(["import", file, "City", try folder.write("cities.jsonl", lines)])
+        try self.init(schema: Self.schema, [("Country", countries), ("City", lines)])
     }
+
+    /// Fails unless the whole store is sound.
+    func check() throws { try Self.run(["check", file]) }
 
     private static func run(_ words: [String]) throws {
         let command = RunningStudio.binaries.appendingPathComponent("hornbeam").path

@@ -24,8 +24,14 @@ struct TreeCheck {
     /// values.
     private var fold: ReductionFold?
 
+    /// Ends the walk once it is set.
+    private let interruption: Interruption?
+
     /// A check of `view`, with the account of its space.
-    init(pages: PageStore, view: PageView, account: SpaceAccount, reductions: Reductions) {
+    init(
+        pages: PageStore, view: PageView, account: SpaceAccount, reductions: Reductions, interruption: Interruption?
+    ) {
+        self.interruption = interruption
         self.pages = pages
         self.reductions = reductions
         self.view = view
@@ -104,6 +110,7 @@ struct TreeCheck {
     private mutating func node(
         _ record: ChildRecord, level: Int, bounds: KeyRange, each: (NodeView, Int) -> Void
     ) {
+        if interruption?.isSet == true { return }
         let stored = PagePointer.sectors(record.page)
         let sectors = stored > 0 ? stored : UInt32(view.pageSize / FileFormat.sectorSize)
         let mark = view.heldMark
@@ -197,12 +204,16 @@ struct TreeCheck {
 
 extension TreeStore {
     /// Verifies every page of the newest state when it begins, and calls `report` for each problem. Returns true if
-    /// there was none. Commits go on beside it.
-    package func check(report: (String) -> Void) throws(StorageError) -> Bool {
+    /// there was none. Commits go on beside it. Throws `.cancelled` soon after `interruption` is set.
+    package func check(
+        interruption: Interruption? = nil, report: (String) -> Void
+    ) throws(StorageError) -> Bool {
         let (view, account, problems) = try pages.beginCheck()
         defer { pages.endRead(view) }
-        var check = TreeCheck(pages: pages, view: view, account: account, reductions: names.reductions)
+        var check = TreeCheck(
+            pages: pages, view: view, account: account, reductions: names.reductions, interruption: interruption)
         check.run()
+        if interruption?.isSet == true { throw .cancelled }
         for problem in problems + check.problems { report(problem) }
         return problems.isEmpty && check.problems.isEmpty
     }

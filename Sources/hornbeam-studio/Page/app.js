@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: places in the address, the list of types, and new states as the server tells them.
 
-import { count, el, failure, get, place, redraw, shown, text } from "./page.js";
+import { count, el, failure, get, isTombstone, place, redraw, setKeywords, shown, text } from "./page.js";
+import { editView, newView } from "./edit.js";
 import { fileView, checkView } from "./file.js";
 import { entityView } from "./entity.js";
 import { indexView, overview } from "./overview.js";
@@ -17,7 +18,7 @@ let view;
 /** The views by the first part of the address. Each returns its title, its nodes, and what to do at a new state. */
 const views = {
     "": overview, type: typeView, entity: entityView, search: searchView, statement: statementView,
-    indexes: indexView, file: fileView, check: checkView,
+    indexes: indexView, file: fileView, check: checkView, edit: editView, new: newView,
 };
 
 function address() {
@@ -60,7 +61,7 @@ function markPlace() {
     const { parts: [name, ...parts] } = address();
     for (const link of document.querySelectorAll("nav a")) {
         const isCurrent = link.hash === place(...(parts.length ? [name, parts[0]] : [name])) ||
-            (name === "entity" && link.hash === place("type", parts[0]));
+            (["entity", "edit", "new"].includes(name) && link.hash === place("type", parts[0]));
         if (isCurrent) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
     }
 }
@@ -89,8 +90,8 @@ function tell(message, isLive) {
 async function read() {
     store = await get("store");
     store.types = new Map(store.schema.entities.map((type) => [type.name, type]));
-    // Each type has one for its deleted entities, which seldom are any.
-    store.shownTypes = store.info.entityTypes.filter((type) => type.entities > 0 || !type.name.startsWith("Deleted<"));
+    store.shownTypes = store.info.entityTypes.filter((type) => type.entities > 0 || !isTombstone(type.name));
+    setKeywords(store.keywords);
     store.hasText = store.schema.entities.some((type) => type.indexes.some((index) => index.kind === "text"));
     document.getElementById("file").textContent = shown(store.info.file);
     lists();

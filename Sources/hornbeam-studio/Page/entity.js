@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // One entity: values, and relations as links to walk along, in both directions.
 
+import { canChange, deleteButton, linkForm, takeNotice, unlinkButton } from "./edit.js";
 import { bytes, count, counted, el, failure, get, place, redraw, shown, text, value } from "./page.js";
 
 export async function entityView(store, [type, row]) {
     const body = el("div", { class: "entity" });
     const status = el("p", { class: "status" });
+    const notice = el("div", {});
+    const tellChange = () => notice.replaceChildren(...[takeNotice()].filter(Boolean));
     let last;
     const read = async () => {
         const { transaction, ...entity } = await get("entity", { type, row });
@@ -13,23 +16,33 @@ export async function entityView(store, [type, row]) {
         // What others change doesn't take away the links that were asked for.
         if (JSON.stringify(entity) === last) return entity;
         last = JSON.stringify(entity);
-        redraw(body, ...nodes(type, row, entity));
+        redraw(body, ...nodes(type, row, entity, changed));
         return entity;
     };
+    // Null where nothing can be changed.
+    const changed = canChange(store, type) ? async () => {
+        tellChange();
+        await read();
+    } : null;
     const entity = await read();
-    return { title: `${type} ${entity.label}`, nodes: [body, status], refresh: read };
+    tellChange();
+    return { title: `${type} ${entity.label}`, nodes: [notice, body, status], refresh: read };
 }
 
-function nodes(type, row, entity) {
+function nodes(type, row, entity, changed) {
     const own = entity.values.filter((property) => !property.isHidden);
     const kept = entity.values.filter((property) => property.isHidden && property.value !== null);
+    const all = el("a", { href: place("type", type) }, "All entities of ", text(type));
     return [
-        el("p", {}, el("a", { href: place("type", type) }, "All entities of ", text(type))),
+        changed && entity.isStored ? el("p", { class: "bar" }, all,
+            el("a", { class: "button", href: place("edit", type, row) }, "Edit"), deleteButton(type, row))
+            : el("p", {}, all),
         entity.isStored ? properties(type, row, own)
             : el("p", {}, "Others refer to this entity; it isn't stored itself."),
         ...(kept.length ? [el("h2", {}, "Kept by the store"), properties(type, row, kept)] : []),
         ...(entity.relations.length ? [el("h2", {}, "Relations")] : []),
-        ...entity.relations.map((relation) => section(type, row, relation)),
+        ...entity.relations.map((relation) =>
+            section(type, row, relation, relation.isIncoming || !entity.isStored ? null : changed)),
     ];
 }
 
@@ -46,14 +59,18 @@ function whole(type, row, { column, value }) {
     return el("a", { class: "whole", href: `api/value?${query}`, download: "value" }, `Save all ${bytes(value.size)}`);
 }
 
-function section(type, row, relation) {
-    const list = el("ul", { class: "links" }, relation.entities.map((entity) => link(relation, entity)));
+/** `changed` is null for links that can't be changed here. */
+function section(type, row, relation, changed) {
+    const item = (entity) => link(relation, entity,
+        changed ? unlinkButton(type, row, relation, entity, changed) : null);
+    const list = el("ul", { class: "links" }, relation.entities.map(item));
     const direction = relation.isIncoming ? "← " : "→ ";
     const kind = relation.isIncoming ? `of ${relation.type}` : relation.toMany ? `[${relation.type}]` : relation.type;
     const box = el("section", { class: "relation" },
         el("h3", {}, direction, text(relation.name), el("span", { class: "note" }, shown(kind)),
             el("span", { class: "note" }, count(relation.count))),
-        relation.entities.length ? list : el("p", { class: "null" }, "none"));
+        relation.entities.length ? list : el("p", { class: "null" }, "none"),
+        changed ? linkForm(type, row, relation, changed) : null);
     let next = relation.entities.length;
     if (next >= relation.count) return box;
     const more = el("button", {
@@ -61,7 +78,7 @@ function section(type, row, relation) {
             try {
                 const source = relation.isIncoming ? { of: relation.type } : {};
                 const page = await get("related", { type, row, relation: relation.name, from: next, ...source });
-                list.append(...page.entities.map((entity) => link(relation, entity)));
+                list.append(...page.entities.map(item));
                 next += page.entities.length;
                 if (next >= page.count || page.entities.length === 0) more.remove();
                 else more.textContent = rest(page.count - next);
@@ -70,13 +87,13 @@ function section(type, row, relation) {
             }
         },
     }, rest(relation.count - next));
-    box.append(more);
+    list.after(more);
     return box;
 }
 
 const rest = (number) => `More, of ${counted(number, "other")}`;
 
-function link(relation, entity) {
+function link(relation, entity, button) {
     return el("li", {}, el("a", { href: place("entity", relation.type, entity.row) }, text(entity.label)),
-        entity.isStored ? null : el("span", { class: "note" }, "not stored"));
+        entity.isStored ? null : el("span", { class: "note" }, "not stored"), button);
 }

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file as a picture, and its check.
 
-import { bytes, colour, count, counted, el, failure, get, shown, svg, text, time, tree } from "./page.js";
+import { bytes, colour, count, counted, el, failure, get, paced, shown, svg, text, time, tree } from "./page.js";
 
 export async function fileView(store) {
     const body = el("div", {});
-    const draw = async () => body.replaceChildren(...picture(store, await get("sizes")));
+    // Reads the branches of all trees.
+    const draw = paced(async () => {
+        try {
+            body.replaceChildren(...picture(store, await get("sizes")));
+        } catch (error) {
+            body.replaceChildren(failure(error));
+        }
+    }, 2_000);
     await draw();
-    return { title: "File", nodes: [body], refresh: draw };
+    return { title: "File", nodes: [body], refresh: draw, close: draw.stop };
 }
 
 /** A square for each part of the file, in the colours of the types whose nodes are there. */
@@ -66,6 +73,7 @@ function entry(fill, name, size) {
 export async function checkView() {
     const steps = el("ol", { class: "steps" });
     const problems = el("ul", { class: "problems" });
+    const unverified = el("ul", {});
     const outcome = el("p", { role: "status" });
     let events;
     let clock;
@@ -80,6 +88,7 @@ export async function checkView() {
         onclick: () => {
             steps.replaceChildren();
             problems.replaceChildren();
+            unverified.replaceChildren();
             button.disabled = true;
             progress.hidden = false;
             const start = performance.now();
@@ -94,11 +103,16 @@ export async function checkView() {
                 stop();
             });
             events.addEventListener("done", (event) => {
-                const { problems, isWhole, milliseconds } = JSON.parse(event.data);
+                const reply = JSON.parse(event.data);
+                const { problems, isWhole, milliseconds } = reply;
                 const rest = isWhole ? "" : " in pages and trees; the entities were not checked";
                 outcome.textContent = problems === 0 ? `No problems, in ${time(milliseconds)}.`
                     : `${counted(problems, "problem")}${rest}, in ${time(milliseconds)}.`;
                 outcome.className = problems === 0 ? "good" : "failure";
+                unverified.replaceChildren(
+                    ...indexes(reply.indexesOfCode, "only the program that has made it can tell its entries"),
+                    ...indexes(reply.indexesOfOtherOrders, "in the order of another version of its collation, so that only "
+                        + "its entries were counted, and no query uses it until the file is opened for writing"));
                 stop();
             });
             // A stream that ended isn't begun anew: that would be another check.
@@ -114,8 +128,11 @@ export async function checkView() {
         nodes: [
             el("p", {}, "Reads everything: checksums, the structure of all trees, then rows, ids, indexes, links and "
                 + "full text. Programs go on meanwhile."),
-            el("p", { class: "bar" }, button, progress), steps, outcome, problems,
+            el("p", { class: "bar" }, button, progress), steps, outcome, problems, unverified,
         ],
         close: stop,
     };
 }
+
+/** Indexes that weren't verified as others are, with the reason. */
+const indexes = (names, reason) => names.map((name) => el("li", {}, "Index ", text(name), `: ${reason}`));

@@ -2,7 +2,8 @@
 // The entities of a type in a grid that scrolls through any number of rows. Only the rows in view are elements. Blocks
 // of rows are fetched by their position, which takes the store the same time wherever they are.
 
-import { count, el, failure, get, isNumber, place, shown, text, time, value } from "./page.js";
+import { canChange, takeNotice } from "./edit.js";
+import { count, el, failure, get, isNumber, place, quoted, shown, text, time, value } from "./page.js";
 
 const rowHeight = 30;
 const blockRows = 100;
@@ -283,14 +284,15 @@ export async function typeView(store, [name], query) {
             grid.element.focus({ preventScroll: true });
         },
     }, el("label", {}, "Row", row), el("button", {}, "Go"));
-    const bars = el("div", { class: "bars" }, form, jump);
+    const add = canChange(store, name) ? el("a", { class: "button", href: place("new", name) }, "New entity") : null;
+    const bars = el("div", { class: "bars" }, form, jump, add);
     try {
         await grid.begin(0);
     } catch (error) {
         return { title: name, nodes: [bars, help, failure(error)] };
     }
     return {
-        title: name, fills: true, nodes: [bars, help, grid.element, grid.status], shown: () => grid.shown(),
+        title: name, fills: true, nodes: [...[takeNotice(false)].filter(Boolean), bars, help, grid.element, grid.status], shown: () => grid.shown(),
         refresh: (store) => grid.refresh(store.transaction), close: () => grid.close(),
     };
 }
@@ -300,7 +302,7 @@ function example(type) {
     const columns = type.columns.filter((column) => !column.name.startsWith("$"));
     const plain = columns.slice(1).find((column) => /^(string|u?int|double|bool)/.test(column.type)) ?? columns[0];
     const literal = plain.type.startsWith("string") ? "LIKE 'a%'" : plain.type.startsWith("bool") ? "= TRUE" : "> 100";
-    return `${/^\w+$/.test(plain.name) ? plain.name : "`" + plain.name + "`"} ${literal}`;
+    return `${quoted(plain.name)} ${literal}`;
 }
 
 function searchLink(type) {

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The store as a whole: sizes, types, the graph of their relations, sizes by tree as a treemap; and all indexes.
 
-import { bytes, colour, count, counted, el, failure, get, place, redraw, shown, svg, table, text, tree } from "./page.js";
+import { bytes, colour, count, counted, el, failure, get, isTombstone, paced, place, redraw, shown, svg, table, text, tree } from "./page.js";
 
 export async function overview(store) {
     const body = el("div", {});
     const sizes = el("div", {}, el("p", { class: "status" }, "Reading sizes…"));
     const draw = (store) => redraw(body, ...facts(store), ...types(store), ...graph(store));
-    const measure = async () => {
+    // Reads the branches of all trees.
+    const measure = paced(async () => {
         try {
             const reply = await get("sizes");
             redraw(sizes, treemap(store, reply), sizeTable(reply));
         } catch (error) {
             sizes.replaceChildren(failure(error));
         }
-    };
+    }, 2_000);
     draw(store);
     return {
         title: "Overview", nodes: [body, el("h2", {}, "Sizes by tree"), sizes], shown: () => void measure(),
@@ -22,6 +23,7 @@ export async function overview(store) {
             draw(store);
             await measure();
         },
+        close: measure.stop,
     };
 }
 
@@ -56,7 +58,7 @@ function types(store) {
 
 /** Types on an ellipse, with a line for each relation; the two sides of one are one line. */
 function graph(store) {
-    const types = store.schema.entities.filter((type) => !type.name.startsWith("Deleted<"));
+    const types = store.schema.entities.filter((type) => !isTombstone(type.name));
     if (!types.some((type) => type.relations.length)) return [];
     const [width, boxHeight] = [720, 44];
     const height = Math.max(300, Math.min(620, types.length * 76));

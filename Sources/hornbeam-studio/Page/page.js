@@ -84,7 +84,45 @@ export function place(...parts) {
     return given.length ? `${path}?${new URLSearchParams(given)}` : path;
 }
 
-/** Asks the server. An answer that is an error is thrown with its message. */
+/** The types of deleted entities: each type has one, which seldom has any. */
+export function isTombstone(type) {
+    return type.startsWith("Deleted<");
+}
+
+/** Words of statements that are names only in backquotes. */
+const keywords = new Set();
+
+export function setKeywords(words) {
+    for (const word of words) keywords.add(word);
+}
+
+/** A name as a statement has it. */
+export function quoted(name) {
+    const isWord = /^[A-Za-z_]\w*$/.test(name) && !keywords.has(name.toUpperCase());
+    return isWord ? name : "`" + name.replaceAll("`", "``") + "`";
+}
+
+/**
+ * An action that is done at most every `pause` milliseconds: of calls within that time the last one counts, at its end.
+ */
+export function paced(action, pause) {
+    let timer;
+    let next = 0;
+    const run = () => {
+        next = performance.now() + pause;
+        return action();
+    };
+    const call = () => {
+        clearTimeout(timer);
+        const rest = next - performance.now();
+        if (rest <= 0) return run();
+        timer = setTimeout(run, rest);
+    };
+    call.stop = () => clearTimeout(timer);
+    return call;
+}
+
+/** Asks the server. An answer that is an error is thrown with its message, and with the fields that it is about. */
 async function ask(path, options) {
     let response;
     try {
@@ -95,18 +133,18 @@ async function ask(path, options) {
     }
     if (response.ok) return response.json();
     const message = await response.text();
-    let reason = message;
-    try { reason = JSON.parse(message).error; } catch { /* A refusal is plain text. */ }
-    throw new Error(reason);
+    let reason = { error: message };
+    try { reason = JSON.parse(message); } catch { /* A refusal is plain text. */ }
+    throw Object.assign(new Error(reason.error), { fields: reason.fields });
 }
 
 export function get(name, query = {}, options = {}) {
     return ask(`api/${name}?${new URLSearchParams(query)}`, options);
 }
 
-export function post(name, body) {
+export function post(name, body, options = {}) {
     return ask(`api/${name}`, {
-        method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+        method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), ...options,
     });
 }
 

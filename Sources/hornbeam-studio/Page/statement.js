@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statements of the query language: a field, the result, and the plan as a tree.
 
-import { count, counted, el, failure, post, shown, text, time, table, value } from "./page.js";
+import { completing } from "./complete.js";
+import { count, counted, el, failure, post, quoted, shown, text, time, table, value } from "./page.js";
 
 /** The last statement, for coming back to it from another view. */
 let last = "";
@@ -39,9 +40,10 @@ export async function statementView(store) {
             }
         },
     },
-    el("label", { class: "tall" }, "Statement", field),
+    el("div", { class: "typing" }, el("label", { class: "tall" }, "Statement", field), completing(field)),
     el("div", { class: "bar" }, el("button", {}, "Run"),
-        el("span", { class: "help", id: "statement-help" }, "Ctrl-Enter runs it. EXPLAIN before it shows the plan alone.")),
+        el("span", { class: "help", id: "statement-help" }, "Ctrl-Enter runs it, Ctrl-Space offers words. EXPLAIN before it "
+            + `shows the plan alone. ${store.isWritable ? "INSERT, UPSERT, UPDATE and DELETE change the store." : ""}`)),
     el("details", {}, el("summary", {}, "Values of ?, each on a line"),
         el("label", { class: "tall" }, "Values", parameters)),
     names(store, field));
@@ -68,14 +70,16 @@ function show(reply) {
     const numbers = reply.columns.map((_, at) => at).filter((at) =>
         reply.rows.length && reply.rows.every((cells) => cells[at] === null || cells[at]?.n !== undefined));
     const found = reply.isCut ? `the first ${counted(rows.length, "row")}; there are more` : counted(rows.length, "row");
+    const outcome = reply.changed === undefined ? found : `${counted(reply.changed, "entity", "entities")} changed`;
     return [
         el("p", { class: "status", role: "status" },
-            `${found} in ${time(reply.milliseconds)} · state ${count(reply.transaction)}`),
-        reply.columns.length === 1 && reply.columns[0] === "plan"
+            `${outcome} in ${time(reply.milliseconds)} · state ${count(reply.transaction)}`),
+        reply.columns.length === 0 ? "" : reply.columns.length === 1 && reply.columns[0] === "plan"
             ? plan(reply.rows.map(([line]) => (typeof line === "string" ? line : line.t)).join("\n"))
             : table("Result", reply.columns.map((name) => text(name)), rows, numbers),
         ...(reply.plan ? [el("h2", {}, "Plan"),
-            el("p", { class: "help" }, `made in ${time(reply.planMilliseconds)}`), plan(reply.plan)] : []),
+            reply.planMilliseconds === undefined ? ""
+                : el("p", { class: "help" }, `made in ${time(reply.planMilliseconds)}`), plan(reply.plan)] : []),
     ];
 }
 
@@ -92,8 +96,6 @@ function plan(lines) {
     }
     return root;
 }
-
-const quoted = (name) => (/^[A-Za-z_]\w*$/.test(name) ? name : "`" + name + "`");
 
 /** Names to put into the statement. */
 function names(store, field) {

@@ -3,9 +3,9 @@
 // store is closed again, also after an error, so that the next one to open it finds nothing to recover.
 
 import Glibc
-import Hornbeam
+package import Hornbeam
 import HornbeamPages
-import HornbeamTree
+package import HornbeamTree
 import Synchronization
 
 enum OpenStore {
@@ -175,6 +175,19 @@ extension TreeStore {
         let transaction = try beginRead()
         defer { transaction.abort() }
         return try body(transaction)
+    }
+
+    /// One write transaction over the entities for the length of `body`; committed if it doesn't throw.
+    package func changing<Result>(_ body: (StoreTransaction) throws -> Result) throws -> Result {
+        guard let schema = try reading({ try SchemaCatalogue.open([], in: $0) }) else {
+            throw CommandError("the store has no entity types: 'hornbeam schema apply' makes some")
+        }
+        return try writing { transaction in
+            let core = try StoreTransaction(writing: transaction, schema: schema)
+            let result = try body(core)
+            try core.commit()
+            return result
+        }
     }
 
     /// One write transaction for the length of `body`, which commits; rolled back if it throws.

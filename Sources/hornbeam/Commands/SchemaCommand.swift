@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `hornbeam schema`: the entity types of a store, for people or as the file that `schema apply` takes.
 
-import Hornbeam
+package import Hornbeam
 import HornbeamTree
 
 enum SchemaCommand {
@@ -42,7 +42,7 @@ enum SchemaCommand {
 
 extension Schema {
     /// All entity types by name.
-    var descriptions: [EntityDescription] {
+    package var descriptions: [EntityDescription] {
         typeNames.compactMap { types[$0]?.description }
     }
 }

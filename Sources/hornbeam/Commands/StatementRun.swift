@@ -86,15 +86,9 @@ struct StatementRun {
         let start = ContinuousClock.now
         var remarks: [String] = []
         let result = try OpenStore.writing(path, create: false) { store in
-            guard let schema = try store.reading({ try SchemaCatalogue.open([], in: $0) }) else {
-                throw CommandError("the store has no entity types: 'hornbeam schema apply' makes some")
-            }
-            return try store.writing { transaction in
-                let core = try StoreTransaction(writing: transaction, schema: schema)
+            try store.changing { core in
                 if isExplained { remarks.append(try statement.explanation(in: core, parameters)) }
-                let result = try Interruption.ending(transaction) { try statement.execute(in: core, parameters) }
-                try core.commit()
-                return result
+                return try Interruption.ending(core.transaction) { try statement.execute(in: core, parameters) }
             }
         }
         if let first = result.rows.first {

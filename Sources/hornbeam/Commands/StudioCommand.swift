@@ -23,11 +23,18 @@ enum StudioCommand {
             summary: "show a store in a browser",
             discussion: "Serves a page at an address of this machine that no other machine reaches, and prints the "
                 + "address with a token, without which nothing is answered. The store is opened without the right to "
-                + "write, also beside a program that writes to it: the page shows new states as they come. Ctrl-C "
-                + "ends it. Docs/studio.md says all.",
+                + "write, also beside a program that writes to it: the page shows new states as they come. With "
+                + "--write the page changes entities too, and no other program can write to the store meanwhile. "
+                + "Ctrl-C ends it. Docs/studio.md says all.",
             operands: [.store],
-            options: [.value("port", nil, "NUMBER", "listen at this port, not at any free one")],
-            examples: ["hornbeam studio packages.hornbeam", "hornbeam studio --port 8080 packages.hornbeam"],
+            options: [
+                .value("port", nil, "NUMBER", "listen at this port, not at any free one"),
+                .flag("write", "w", "let the page change entities"),
+            ],
+            examples: [
+                "hornbeam studio packages.hornbeam", "hornbeam studio --port 8080 packages.hornbeam",
+                "hornbeam studio --write packages.hornbeam",
+            ],
             run: run)
     }
 
@@ -54,6 +61,8 @@ package struct StudioOptions: Sendable {
     package let file: String
     /// The port to listen at; 0 for any free one.
     package let port: UInt16
+    /// Whether the page may change entities.
+    package let isWritable: Bool
 
     /// Prints the address of the page.
     package func announce(_ address: String) throws {
@@ -75,11 +84,16 @@ package struct StudioOptions: Sendable {
 }
 
 package enum StudioProgram {
-    /// Reads the command line, opens the store without the right to write, and calls `serve`, which doesn't return.
+    /// Reads the command line, opens the store, and calls `serve`, which returns when the studio is to end.
     package static func main(_ serve: @escaping @Sendable (StudioOptions, TreeStore) throws -> Void) -> Never {
         let command = StudioCommand.declaration { arguments, console in
             let port = try arguments.number("port", 0...Int(UInt16.max)) ?? 0
-            let options = StudioOptions(file: arguments.file, port: UInt16(port))
+            let options = StudioOptions(
+                file: arguments.file, port: UInt16(port), isWritable: arguments.has("write"))
+            if options.isWritable {
+                try writing(options, serve)
+                return .ok
+            }
             // An opening that recovers what a killed program has left keeps the right to write. It is closed again, so
             // that the next program isn't refused while the page is shown.
             try OpenStore.reading(options.file) { _ in }
@@ -87,5 +101,27 @@ package enum StudioProgram {
             return .ok
         }
         Program.main(command.path + CommandLine.arguments.dropFirst(), [command])
+    }
+
+    private static func writing(
+        _ options: StudioOptions, _ serve: (StudioOptions, TreeStore) throws -> Void
+    ) throws {
+        var isOpen = false
+        do {
+            try OpenStore.writing(options.file, create: false) { store in
+                isOpen = true
+                try serve(options, store)
+            }
+        } catch StorageError.busy(let reason) where !isOpen {
+            throw CommandError(
+                "\(options.file) can't be opened with --write: \(reason); end that program, or look at the store "
+                    + "without --write")
+        }
+    }
+
+    /// Waits for Ctrl-C, or for another program that wants this one to end. A second Ctrl-C kills it.
+    package static func waitForEnd() {
+        Interruption.watch()
+        while !Interruption.isRequested { usleep(50_000) }
     }
 }

@@ -154,7 +154,7 @@ enum SchemaSwift {
     ]
 
     /// The name as Swift has it.
-    private static func identifier(_ name: String) -> String {
+    static func identifier(_ name: String) -> String {
         let isWord =
             name.first.map { $0.isLetter || $0 == "_" } ?? false
             && name.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }

@@ -175,11 +175,26 @@ struct CheckTests {
         for _ in 0..<20 { try model.change(store) }
         try model.thin(store, kept: 2)
         try store.checkpoint()
-        var check = TreeCheck(pages: store.pages, view: view, account: account, reductions: store.names.reductions)
+        var check = TreeCheck(
+            pages: store.pages, view: view, account: account, reductions: store.names.reductions, interruption: nil)
         check.run()
         #expect(check.problems.isEmpty)
         store.pages.endRead(view)
         try model.expect(store)
         try store.close()
+    }
+
+    @Test("ends soon after it is interrupted")
+    func interrupted() throws {
+        let store = try TreeStore.inMemory()
+        let interruption = Interruption()
+        #expect(try store.check(interruption: interruption) { _ in })
+        interruption.set()
+        do throws(StorageError) {
+            _ = try store.check(interruption: interruption) { Issue.record("\($0) isn't wrong") }
+            Issue.record("it ran to its end")
+        } catch {
+            guard case .cancelled = error else { throw error }
+        }
     }
 }

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// A change of one entity: made by a statement, which the answer shows, and the same in Swift.
+
+import Hornbeam
+import HornbeamCommand
+import HornbeamTree
+
+struct ChangeAnswer {
+    private let reads: StoreReads
+    private let change: EntityChange
+
+    init(_ reads: StoreReads, _ body: [UInt8]) throws {
+        self.reads = reads
+        change = try body.withUnsafeBytes { try EntityChange(json: $0) }
+    }
+
+    func node() throws -> JSONNode {
+        let start = ContinuousClock.now
+        let (made, row) = try reads.write { core in
+            let store = try core.store(change.type)
+            let id = try change.row.map { try Self.id(RowID(rawValue: $0), store) }
+            let made = try ChangeStatement(change, of: store.type.description, id: id) {
+                core.schema.types[$0]?.description.columns.first?.type
+            }
+            do {
+                let result = try Statement(made.text)
+                    .execute(in: core, StatementParameters(positions: made.parameters))
+                guard result.count == 1 else {
+                    throw HornbeamError(.invalid, "\(change.type) has \(result.count) entities of this id")
+                }
+                return (made, try change.row ?? Self.row(result, store))
+            } catch {
+                throw made.failure(error)
+            }
+        }
+        return .object([
+            ("transaction", .count(try reads.read { $0.transaction.version })), ("statement", .string(made.text)),
+            ("parameters", .array(made.parameters.map { CellNode.node($0) })), ("swift", .string(made.swift)),
+            ("row", row.map { .string("\($0)") } ?? .null), ("milliseconds", .milliseconds(since: start)),
+        ])
+    }
+
+    private static func id(_ rowID: RowID, _ store: EntityStore) throws -> Value {
+        guard try store.isSaved(rowID), let id = try store.id(of: rowID) else {
+            throw EntityAnswer.missing(store.type.name, rowID)
+        }
+        return id
+    }
+
+    /// The row of a new entity.
+    private static func row(_ result: StatementResult, _ store: EntityStore) throws -> UInt64? {
+        guard let id = result.rows.first?[0], let type = store.type.description.columns.first?.type else { return nil }
+        return try store.rowID(ofAny: id.converted(to: type) ?? id)?.rawValue
+    }
+}
+
+/// The values of an entity as texts to edit.
+struct FieldsAnswer {
+    private let reads: StoreReads
+    private let typeName: String
+    private let rowID: RowID
+    /// Bytes of a text that a field of the page takes. Longer values can be replaced.
+    private static let limit = 1 << 20
+
+    init(_ reads: StoreReads, _ request: Request) throws {
+        self.reads = reads
+        typeName = try request.required("type")
+        rowID = try request.row()
+    }
+
+    func node() throws -> JSONNode {
+        try reads.read { core in
+            let store = try core.store(typeName)
+            guard let row = try store.row(rowID) else { throw EntityAnswer.missing(typeName, rowID) }
+            let description = store.type.description
+            let fields = try description.shownColumns.map { number -> JSONNode in
+                let value = try row.value(number)
+                let text = CellNode.plain(value)
+                let isLong = text.utf8.count > Self.limit
+                return .object([
+                    ("name", .string(description.columns[number].name)), ("isNull", .bool(value == .null)),
+                    ("text", isLong ? .null : .string(value == .null ? "" : text)), ("size", .count(text.utf8.count)),
+                ])
+            }
+            return .object([
+                ("transaction", .count(core.transaction.version)),
+                ("label", .string(try EntityAnswer.label(rowID, store))), ("fields", .array(fields)),
+            ])
+        }
+    }
+}
+
+/// The entities that the deletion of one takes with it by delete rules, counted by type.
+struct DeletionAnswer {
+    private let reads: StoreReads
+    private let typeName: String
+    private let rowID: RowID
+
+    init(_ reads: StoreReads, _ request: Request) throws {
+        guard reads.options.isWritable else { throw StoreReads.noWrites }
+        self.reads = reads
+        typeName = try request.required("type")
+        rowID = try request.row()
+    }
+
+    func node() throws -> JSONNode {
+        try reads.read { core in
+            let store = try core.store(typeName)
+            guard try store.isSaved(rowID) else { throw EntityAnswer.missing(typeName, rowID) }
+            var deletion = DeletionDenials(core)
+            try deletion.take(EntityRow(type: typeName, rowID: rowID))
+            try deletion.takeOrphans()
+            try deletion.refuse()
+            var counts: [String: Int] = [:]
+            for row in deletion.taken.dropFirst() { counts[row.type, default: 0] += 1 }
+            let others = counts.sorted { $0.key < $1.key }.map { type, count in
+                JSONNode.object([("type", .string(type)), ("count", .count(count))])
+            }
+            return .object([
+                ("transaction", .count(core.transaction.version)),
+                ("label", .string(try EntityAnswer.label(rowID, store))), ("others", .array(others)),
+            ])
+        }
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completions of a statement while it is typed, as a list below its field. The arrow keys choose a word once the list
+// is there, Enter or Tab takes it, Escape closes the list; Ctrl-Space asks for it.
+
+import { el, post, shown } from "./page.js";
+
+/** Characters of a statement up to which words are offered while it is typed. */
+const longest = 100_000;
+
+/** Makes a field offer completions. Returns the list, which belongs behind the field. */
+export function completing(field) {
+    const list = el("ul", {
+        class: "completions", role: "listbox", id: "completions", "aria-label": "Completions", hidden: true,
+    });
+    let words = [];
+    let replaced = 0;
+    let active = -1;
+    let timer;
+    let control;
+
+    const draw = () => {
+        list.hidden = words.length === 0;
+        list.replaceChildren(...words.map((word, at) => el("li", {
+            role: "option", id: `completion-${at}`, "aria-selected": String(at === active),
+            // Before the field loses the focus by the click.
+            onmousedown: (event) => { event.preventDefault(); take(at); },
+        }, shown(word))));
+        field.setAttribute("aria-expanded", String(!list.hidden));
+        if (active < 0) return field.removeAttribute("aria-activedescendant");
+        field.setAttribute("aria-activedescendant", `completion-${active}`);
+        list.children[active].scrollIntoView({ block: "nearest" });
+    };
+    const close = () => {
+        clearTimeout(timer);
+        control?.abort();
+        [words, active] = [[], -1];
+        draw();
+    };
+    const take = (at) => {
+        const end = field.selectionStart;
+        field.setRangeText(words[at], end - replaced, end, "end");
+        close();
+    };
+    const ask = async (isWanted) => {
+        close();
+        const end = field.selectionStart;
+        if (end !== field.selectionEnd || field.value.length > longest) return;
+        control = new AbortController();
+        let reply;
+        try {
+            const statement = { before: field.value.slice(0, end), after: field.value.slice(end) };
+            reply = await post("completions", statement, { signal: control.signal });
+        } catch {
+            // Nothing is offered then; running the statement tells the reason.
+            return;
+        }
+        if (field.selectionStart !== end || document.activeElement !== field) return;
+        const typed = field.value.slice(end - reply.replaced, end).toLowerCase();
+        replaced = reply.replaced;
+        words = reply.words.filter((word) => word.toLowerCase() !== typed);
+        active = isWanted && words.length > 0 ? 0 : -1;
+        draw();
+    };
+
+    const keys = {
+        ArrowDown: () => { active = (active + 1) % words.length; draw(); },
+        ArrowUp: () => { active = (active <= 0 ? words.length : active) - 1; draw(); },
+        Escape: close,
+    };
+    field.addEventListener("keydown", (event) => {
+        if (event.key === " " && event.ctrlKey) {
+            event.preventDefault();
+            ask(true);
+        } else if (!list.hidden && !event.ctrlKey && !event.metaKey) {
+            const takes = active >= 0 && (event.key === "Enter" || event.key === "Tab");
+            const act = takes ? () => take(active) : Object.hasOwn(keys, event.key) ? keys[event.key] : null;
+            if (!act) return;
+            event.preventDefault();
+            act();
+        }
+    });
+    field.addEventListener("input", () => {
+        close();
+        if (/([\p{L}_][\p{L}\p{N}_]+|\.)$/u.test(field.value.slice(0, field.selectionStart).slice(-40))) {
+            timer = setTimeout(() => ask(false), 80);
+        }
+    });
+    field.addEventListener("blur", close);
+    field.addEventListener("click", close);
+    for (const [name, value] of Object.entries({
+        role: "combobox", "aria-autocomplete": "list", "aria-haspopup": "listbox", "aria-controls": list.id,
+        "aria-expanded": "false", "aria-multiline": "true",
+    })) field.setAttribute(name, value);
+    return list;
+}
