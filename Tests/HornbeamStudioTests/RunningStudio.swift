@@ -148,6 +148,12 @@ final class HTTPConnection {
         }
     }
 
+    /// Whether something has come that wasn't read.
+    var hasAnswer: Bool {
+        var waiting = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
+        return poll(&waiting, 1, 0) > 0
+    }
+
     /// Sends a request and returns its answer.
     func ask(_ request: String) throws -> HTTPReply {
         send(request)

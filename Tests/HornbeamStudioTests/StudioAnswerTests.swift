@@ -140,8 +140,9 @@ struct StudioAnswerTests {
         let (_, studio) = try Studios.shared()
         let connection = try HTTPConnection(studio.port)
         connection.send(studio.head("api/check"))
-        let events = String(decoding: try connection.read(through: "\"isWhole\":true"), as: UTF8.self)
+        let events = String(decoding: try connection.read(through: "\"indexesOfOtherOrders\":[]"), as: UTF8.self)
         #expect(events.contains("event: step\ndata: \"pages and trees\"\n\n"))
         #expect(events.contains("event: done\ndata: {\"problems\":0,"))
+        #expect(events.contains("\"isWhole\":true") && events.contains("\"indexesOfCode\":[]"))
     }
 }

@@ -204,7 +204,7 @@ struct TreeCheck {
 
 extension TreeStore {
     /// Verifies every page of the newest state when it begins, and calls `report` for each problem. Returns true if
-    /// there was none. Commits go on beside it. Throws `.cancelled` soon after `interruption` is set.
+    /// there was none. Commits go on beside it. Throws `.cancelled` once `interruption` is set.
     package func check(
         interruption: Interruption? = nil, report: (String) -> Void
     ) throws(StorageError) -> Bool {

@@ -89,7 +89,7 @@ export function completing(field) {
     field.addEventListener("click", close);
     for (const [name, value] of Object.entries({
         role: "combobox", "aria-autocomplete": "list", "aria-haspopup": "listbox", "aria-controls": list.id,
-        "aria-expanded": "false", "aria-multiline": "true",
+        "aria-expanded": "false",
     })) field.setAttribute(name, value);
     return list;
 }

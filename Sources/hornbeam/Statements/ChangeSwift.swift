@@ -20,10 +20,9 @@ enum ChangeSwift {
         case .insert: body = insertion(given, type, name)
         case .update, .link, .unlink:
             let isVaried = given.links.allSatisfy { kind != .unlink || !$0.relation.toMany }
+            let found = "entity = try context.find(\(name).self, id: \(key))"
             body =
-                [
-                    "guard \(isVaried ? "var" : "let") entity = try context.find(\(name).self, id: \(key)) else { return }"
-                ]
+                ["guard \(isVaried ? "var" : "let") \(found) else { return }"]
                 + given.values.map {
                     "entity.\(SchemaSwift.identifier($0.column.name)) = \(literal($0.value, $0.column))"
                 }

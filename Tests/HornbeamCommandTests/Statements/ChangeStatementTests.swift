@@ -44,7 +44,7 @@ struct ChangeStatementTests {
     @Test("sets the properties that are given, those that are keywords in backquotes")
     func update() throws {
         let made = try made(
-            #"{"change": "update", "type": "City", "row": "1", "values": {"name": "Ås", "order": "-3", "founded": null}}"#
+            #"{"change":"update","type":"City","row":"1","values":{"name":"Ås","order":"-3","founded":null}}"#
         )
         #expect(made.text == "UPDATE City\nSET name = ?,\n    `order` = ?,\n    founded = ?\nWHERE id = ?")
         #expect(made.parameters == [.string("Ås"), .int(-3), .null, .int(7)])
