@@ -36,7 +36,9 @@ struct CheckAnswer {
         var (unverified, otherwise): ([String], [String]) = ([], [])
         let isSound = try reads.check(stream.interruption) {
             step("pages and trees")
-            guard try reads.store.check(interruption: stream.interruption, report: report) else { return false }
+            guard try reads.store.check(report: report, progress: { _ in !stream.interruption.isSet }) else {
+                return false
+            }
             step("rows, ids, indexes, links and full text")
             let transaction = try reads.store.beginRead()
             defer { transaction.abort() }

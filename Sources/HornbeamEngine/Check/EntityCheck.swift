@@ -11,6 +11,20 @@ package struct EntityCheck {
     private let core: StoreTransaction
     private let transaction: Transaction
     private let registered: RegisteredIndexes?
+    private let work = Work()
+
+    /// Entries that were looked at, of the trees that the check walks. Those of registered indexes aren't counted.
+    private final class Work {
+        private var done: UInt64 = 0
+        var total: UInt64 = 0
+        var progress: ((_ done: UInt64, _ total: UInt64) -> Void)?
+        private static let interval: UInt64 = 1_000
+
+        func add() {
+            done += 1
+            if done.isMultiple(of: Self.interval) { progress?(done, max(done, total)) }
+        }
+    }
 
     package init(_ core: StoreTransaction) { self.init(core, registered: nil) }
 
@@ -23,6 +37,26 @@ package struct EntityCheck {
 
     /// Calls `report` for each problem. Returns true if there was none. Throws only if the trees can't be read: a
     /// damaged row or entry is a problem, and all others are still checked.
+    /// - Parameter progress: receives the number of checked entries, and an estimate of all.
+    package func run(
+        report: (String) -> Void, progress: (_ done: UInt64, _ total: UInt64) -> Void
+    ) throws -> Bool {
+        try withoutActuallyEscaping(progress) { progress in
+            work.progress = progress
+            defer { work.progress = nil }
+            for name in core.schema.typeNames { work.total &+= try entries(try core.schema.type(name)) }
+            return try run(report: report)
+        }
+    }
+
+    /// Number of entries to check for the type. Counts of a damaged file may have any sum.
+    private func entries(_ type: EntityType) throws -> UInt64 {
+        let rows = try transaction.count(type.rows)
+        let trees = [type.ids, type.unsaved, type.links] + type.indexes.map(\.tree)
+        let others = try trees.reduce(0) { $0 &+ (try transaction.count($1)) }
+        return rows &* UInt64(1 + type.textIndexes.count + (type.isTombstone ? 1 : 0)) &+ others
+    }
+
     package func run(report: (String) -> Void) throws -> Bool {
         var isClean = true
         func problem(_ text: String) {
@@ -53,6 +87,7 @@ package struct EntityCheck {
         var isValid = try cursor.first()
         while isValid {
             try body(cursor.key, cursor.value)
+            work.add()
             isValid = try cursor.next()
         }
     }
@@ -195,6 +230,7 @@ package struct EntityCheck {
                 documents: { (body) throws(StorageError) in
                     do {
                         try store.forEachRow { rowID, row in
+                            work.add()
                             if try index.has(row) { try body(rowID.rawValue, try index.text(of: row)) }
                             return true
                         }

@@ -5,7 +5,17 @@
 
 package import HornbeamPages
 
+/// How far a check of the pages is.
+package struct CheckProgress: Sendable {
+    package var checkedBytes: UInt64 = 0
+    /// An estimate: the bytes in use when the check began.
+    package var totalBytes: UInt64 = 0
+}
+
 struct TreeCheck {
+    /// Called after each piece. False stops the check.
+    typealias Report = (CheckProgress) -> Bool
+
     private let pages: PageStore
     private let view: PageView
     /// The problems found, in words.
@@ -19,45 +29,49 @@ struct TreeCheck {
     private var leafStamp: NodeStamp
     private var branchStamp: NodeStamp
 
+    private var figures = CheckProgress()
+    private var reportedBytes: UInt64 = 0
+    /// Whether the report has stopped the check. Nothing is a problem from then on.
+    private(set) var isStopped = false
+
+    private static let reportBytes: UInt64 = 1 << 20
+
     private let reductions: Reductions
     /// The fold of the walked tree. Nil if it has no reduction, or if the program doesn't know it and can't check its
     /// values.
     private var fold: ReductionFold?
 
-    /// Ends the walk once it is set.
-    private let interruption: Interruption?
-
     /// A check of `view`, with the account of its space.
-    init(
-        pages: PageStore, view: PageView, account: SpaceAccount, reductions: Reductions, interruption: Interruption?
-    ) {
-        self.interruption = interruption
+    init(pages: PageStore, view: PageView, account: SpaceAccount, reductions: Reductions) {
         self.pages = pages
         self.reductions = reductions
         self.view = view
         self.account = account
         leafStamp = NodeStamp(tree: 0, reductionSize: 0, reserve: view.reserve)
         branchStamp = leafStamp
+        let statistics = pages.statistics
+        // Beside another process the size in use may be unknown.
+        figures.totalBytes = statistics.usedBytes > 0 ? statistics.usedBytes : statistics.fileBytes
     }
 
     /// Runs the check and fills `problems`.
-    mutating func run() {
+    mutating func run(_ report: Report = { _ in true }) {
         let root = view.root
         let top = TreeRoot(page: root.page, birth: root.birth, count: root.count, level: Int(root.level))
         var records: [(name: [UInt8], value: [UInt8])] = []
-        walk("catalogue", top, longValues: 0) { (leaf, index) in
+        walk("catalogue", top, longValues: 0, report) { (leaf, index) in
             let cell = leaf.cell(index)
             // Records are never that long: a long value is reported as a record without bytes.
             records.append((leaf.keyBytes(index), cell.isLong ? [] : Array(cell.valueBytes)))
         }
-        for record in records { checkTree(record.name, record.value, nextTree: root.nextTree) }
+        for record in records { checkTree(record.name, record.value, nextTree: root.nextTree, report) }
         // Sectors can only be accounted for when all pages were found.
-        if isSound { problems += account.leaks }
+        if isSound, !isStopped { problems += account.leaks }
     }
 
     private var isSound: Bool { problems.isEmpty }
 
-    private mutating func checkTree(_ name: [UInt8], _ value: [UInt8], nextTree: UInt32) {
+    private mutating func checkTree(_ name: [UInt8], _ value: [UInt8], nextTree: UInt32, _ report: Report) {
         let text = String(decoding: name, as: UTF8.self)
         do throws(StorageError) {
             let record = try value.withBytes { (bytes) throws(StorageError) in
@@ -73,13 +87,13 @@ struct TreeCheck {
                 if reduction.isOptional, reduction.makeFolder == nil { return nil }
                 return ReductionFold(reduction, tree: record.number, view: view)
             }
-            walk(text, record.root, longValues: record.longValues) { (_, _) in }
+            walk(text, record.root, longValues: record.longValues, report) { (_, _) in }
         } catch {
             problem(error.inTree(text).description)
         }
     }
 
-    private mutating func problem(_ text: String) { problems.append(text) }
+    private mutating func problem(_ text: String) { if !isStopped { problems.append(text) } }
 
     private mutating func problem(_ page: UInt64, _ reason: String, _ keys: KeyRange = KeyRange()) {
         let number = PagePointer.number(page)
@@ -91,7 +105,8 @@ struct TreeCheck {
     }
 
     private mutating func walk(
-        _ name: String, _ root: TreeRoot, longValues expected: UInt64, each: (NodeView, Int) -> Void
+        _ name: String, _ root: TreeRoot, longValues expected: UInt64, _ report: Report,
+        each: (NodeView, Int) -> Void
     ) {
         self.name = name
         longValues = 0
@@ -100,7 +115,7 @@ struct TreeCheck {
         }
         guard !root.isEmpty else { return }
         let record = ChildRecord(page: root.page, birth: root.birth, count: root.count)
-        node(record, level: root.level, bounds: KeyRange(), each: each)
+        node(record, level: root.level, bounds: KeyRange(), report, each: each)
         if isSound, longValues != expected {
             problem(root.page, "the tree has \(longValues) long values, the catalogue says \(expected)")
         }
@@ -108,14 +123,15 @@ struct TreeCheck {
 
     /// Checks a node and all below it. `bounds`: the range that the separators above give its keys.
     private mutating func node(
-        _ record: ChildRecord, level: Int, bounds: KeyRange, each: (NodeView, Int) -> Void
+        _ record: ChildRecord, level: Int, bounds: KeyRange, _ report: Report, each: (NodeView, Int) -> Void
     ) {
-        if interruption?.isSet == true { return }
+        guard !isStopped else { return }
         let stored = PagePointer.sectors(record.page)
         let sectors = stored > 0 ? stored : UInt32(view.pageSize / FileFormat.sectorSize)
         let mark = view.heldMark
         defer { view.letGo(to: mark) }
         guard take(PagePointer.number(record.page), sectors, bounds) else { return }
+        tell(sectors, report)
         let node: NodeView
         do throws(StorageError) {
             try pages.verifyWholePage(
@@ -141,10 +157,10 @@ struct TreeCheck {
         for index in 0..<node.count {
             if level == 0 {
                 each(node, index)
-                checkLongValue(node.cell(index), of: node.keyBytes(index))
+                checkLongValue(node.cell(index), of: node.keyBytes(index), report)
             } else {
                 let keys = bounds.child(index, of: node)
-                self.node(node.child(index), level: level - 1, bounds: keys, each: each)
+                self.node(node.child(index), level: level - 1, bounds: keys, report, each: each)
                 checkReduction(node, index, record.page, level: level, keys)
             }
         }
@@ -154,7 +170,7 @@ struct TreeCheck {
     private mutating func checkReduction(
         _ node: NodeView, _ index: Int, _ page: UInt64, level: Int, _ keys: KeyRange
     ) {
-        guard let fold, isSound else { return }
+        guard let fold, isSound, !isStopped else { return }
         do throws(StorageError) {
             let right = try fold.value(of: node.child(index), level: level - 1)
             let stored = Bytes(start: node.cell(index).value + NodeLayout.childSize, count: right.count)
@@ -175,6 +191,14 @@ struct TreeCheck {
         return false
     }
 
+    private mutating func tell(_ sectors: UInt32, _ report: Report) {
+        figures.checkedBytes += UInt64(sectors) * UInt64(FileFormat.sectorSize)
+        guard figures.checkedBytes - reportedBytes >= Self.reportBytes else { return }
+        reportedBytes = figures.checkedBytes
+        figures.totalBytes = max(figures.totalBytes, figures.checkedBytes)
+        isStopped = !report(figures)
+    }
+
     private mutating func checkBounds(_ node: NodeView, _ page: UInt64, isBranch: Bool, _ bounds: KeyRange) {
         let first = isBranch ? 1 : 0
         guard first < node.count else { return }
@@ -186,13 +210,16 @@ struct TreeCheck {
         }
     }
 
-    private mutating func checkLongValue(_ cell: CellView, of key: @autoclosure () -> [UInt8]) {
-        guard cell.isLong else { return }
+    private mutating func checkLongValue(
+        _ cell: CellView, of key: @autoclosure () -> [UInt8], _ report: Report
+    ) {
+        guard cell.isLong, !isStopped else { return }
         longValues += 1
         let long = LongReference(cell.value)
         let sectors = LongValue.sectors(long.size, in: view)
         let keys = KeyRange(low: key(), high: key() + [0])
         guard take(long.page, sectors, keys) else { return }
+        tell(sectors, report)
         do throws(StorageError) {
             let value = try LongPageReader(view, number: long.page, birth: long.birth, size: long.size)
             try value.forEachBlock { (_) throws(StorageError) in }
@@ -204,17 +231,18 @@ struct TreeCheck {
 
 extension TreeStore {
     /// Verifies every page of the newest state when it begins, and calls `report` for each problem. Returns true if
-    /// there was none. Commits go on beside it. Throws `.cancelled` once `interruption` is set.
+    /// there was none. Commits go on beside it.
+    /// - Parameter progress: ends the check by returning false: then this throws `.cancelled`, after the problems found
+    ///   so far.
     package func check(
-        interruption: Interruption? = nil, report: (String) -> Void
+        report: (String) -> Void, progress: (CheckProgress) -> Bool = { _ in true }
     ) throws(StorageError) -> Bool {
         let (view, account, problems) = try pages.beginCheck()
         defer { pages.endRead(view) }
-        var check = TreeCheck(
-            pages: pages, view: view, account: account, reductions: names.reductions, interruption: interruption)
-        check.run()
-        if interruption?.isSet == true { throw .cancelled }
+        var check = TreeCheck(pages: pages, view: view, account: account, reductions: names.reductions)
+        check.run(progress)
         for problem in problems + check.problems { report(problem) }
+        if check.isStopped { throw .cancelled }
         return problems.isEmpty && check.problems.isEmpty
     }
 }

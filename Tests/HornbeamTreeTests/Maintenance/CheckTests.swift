@@ -55,6 +55,30 @@ struct CheckTests {
         return image
     }
 
+    @Test("tells how far it is, and ends when it is told to")
+    func progress() throws {
+        let store = try TreeStore.open(file: try SimulatedDisk(), options: SparseStore.options)
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("t", create: true))
+        for key in 0..<20_000 { try write.put(tree, Array("key-\(key)".utf8), [UInt8](repeating: 1, count: 200)) }
+        try write.commit()
+        var told: [CheckProgress] = []
+        let isSound = try store.check(report: { Issue.record("\($0)") }) { figures in
+            told.append(figures)
+            return true
+        }
+        #expect(isSound && told.count >= 3 && told.allSatisfy { $0.checkedBytes <= $0.totalBytes }, "\(told)")
+        var calls = 0
+        #expect(throws: StorageError.cancelled) {
+            try store.check(report: { Issue.record("\($0)") }) { _ in
+                calls += 1
+                return false
+            }
+        }
+        #expect(calls == 1)
+        try store.close()
+    }
+
     @Test("of a sound store finds nothing")
     func sound() throws {
         let store = try TreeStore.open(file: try SimulatedDisk(image: makeImage()), options: SparseStore.options)
@@ -175,26 +199,11 @@ struct CheckTests {
         for _ in 0..<20 { try model.change(store) }
         try model.thin(store, kept: 2)
         try store.checkpoint()
-        var check = TreeCheck(
-            pages: store.pages, view: view, account: account, reductions: store.names.reductions, interruption: nil)
+        var check = TreeCheck(pages: store.pages, view: view, account: account, reductions: store.names.reductions)
         check.run()
         #expect(check.problems.isEmpty)
         store.pages.endRead(view)
         try model.expect(store)
         try store.close()
-    }
-
-    @Test("ends soon after it is interrupted")
-    func interrupted() throws {
-        let store = try TreeStore.inMemory()
-        let interruption = Interruption()
-        #expect(try store.check(interruption: interruption) { _ in })
-        interruption.set()
-        do throws(StorageError) {
-            _ = try store.check(interruption: interruption) { Issue.record("\($0) isn't wrong") }
-            Issue.record("it ran to its end")
-        } catch {
-            guard case .cancelled = error else { throw error }
-        }
     }
 }
