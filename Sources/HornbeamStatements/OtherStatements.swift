@@ -17,9 +17,11 @@ enum OtherStatements {
         case "ALTER", "CREATE", "DROP":
             "there is no \(word.uppercased()): types and indexes come from the models of a program, or from a schema "
                 + "that 'hornbeam schema apply' reads"
-        case "BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "START":
-            "\(word.uppercased()) is no statement: each statement is a transaction by itself, and those in one "
-                + "database.write are one together"
+        case "BEGIN", "COMMIT", "ROLLBACK", "START":
+            "\(word.uppercased()) is no statement of the query language: those in one database.write are one "
+                + "transaction, and so are those between BEGIN and COMMIT in 'hornbeam shell'"
+        case "SAVEPOINT", "RELEASE":
+            "there are no savepoints: a statement that fails has changed nothing, and its transaction goes on"
         case "WITH": "WITH needs a name and a query: WITH name AS (SELECT …) SELECT … FROM name"
         case "VALUES": "VALUES belong to INSERT INTO Type (name, …) VALUES (value, …)"
         default: nil
