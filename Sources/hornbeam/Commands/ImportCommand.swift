@@ -140,7 +140,8 @@ private struct Import: ~Copyable {
         do {
             try line.withUnsafeBytes { _ = try rows.save(line: $0) }
         } catch {
-            throw CommandError("\(source.path), line \(source.lineNumber): \(error); \(kept)")
+            let message = source.isJSON ? "\(error)" : "\(error)".replacing(/, at character \d+$/, with: "")
+            throw CommandError("\(source.path), line \(source.lineNumber): \(message); \(kept)")
         }
     }
 

@@ -9,12 +9,16 @@ protocol ImportSource: AnyObject {
     var lineNumber: UInt64 { get }
     var bytesRead: UInt64 { get }
     var fileSize: UInt64? { get }
+    /// Whether a character of the entity's JSON is one of the source.
+    var isJSON: Bool { get }
     /// The next entity, or nil after the last one.
     func next() throws -> ArraySlice<UInt8>?
 }
 
 final class JSONSource: ImportSource {
     private var lines: LineReader
+
+    let isJSON = true
 
     init(_ path: String) throws { lines = try LineReader.open(path) }
 
@@ -34,12 +38,13 @@ final class JSONSource: ImportSource {
 
 /// CSV whose first record has the names of columns and relations.
 final class CSVSource: ImportSource {
+    let isJSON = false
     private let reader: CSVReader
     /// The name and the type of each field, nil for the type of a to-many relation.
     private let fields: [(name: String, type: ColumnType?)]
 
     init(_ path: String, _ type: EntityDescription, in schema: [EntityDescription]) throws {
-        let reader = try CSVReader(try LineReader.open(path, keepsReturns: true))
+        let reader = try CSVReader(try LineReader.open(path, keepsEnds: true))
         self.reader = reader
         guard let header = try reader.next() else {
             throw CommandError("\(reader.path) is empty: CSV begins with the names of columns")

@@ -12,11 +12,12 @@ final class CSVReader {
     private var lines: LineReader
     private var parser = csv_parser()
     private var record: Record = []
+    /// Whole records, the next one last.
     private var records: [Record] = []
     private var isAtEnd = false
     private var hasBadText = false
 
-    /// - Parameter lines: keeps carriage returns, which belong to texts here.
+    /// - Parameter lines: keeps the ends of lines, which belong to texts here.
     init(_ lines: consuming LineReader) throws {
         self.lines = lines
         guard csv_init(&parser, UInt8(CSV_STRICT | CSV_STRICT_FINI | CSV_EMPTY_IS_NULL)) == 0 else {
@@ -48,7 +49,7 @@ final class CSVReader {
             try parse(line)
         }
         guard !hasBadText else { throw CommandError("\(path), line \(lineNumber): this isn't UTF-8") }
-        return records.isEmpty ? nil : records.removeFirst()
+        return records.popLast()
     }
 
     /// Hands a line to the parser, or for nil the end of the file.
@@ -56,8 +57,10 @@ final class CSVReader {
         let reader = Unmanaged.passUnretained(self).toOpaque()
         let isRead: Bool
         if let line {
-            let bytes = Array(line) + [UInt8(CSV_LF)]
-            isRead = csv_parse(&parser, bytes, bytes.count, Self.takeField, Self.takeRecord, reader) == bytes.count
+            isRead = line.withUnsafeBufferPointer { bytes in
+                csv_parse(&parser, bytes.baseAddress, bytes.count, Self.takeField, Self.takeRecord, reader)
+                    == bytes.count
+            }
         } else {
             isRead = csv_fini(&parser, Self.takeField, Self.takeRecord, reader) == 0
         }

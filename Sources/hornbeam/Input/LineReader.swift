@@ -25,21 +25,19 @@ struct LineReader: ~Copyable {
     private var buffer: [UInt8] = []
     private var start = 0
     private var isAtEnd = false
-    private let keepsReturns: Bool
+    private let keepsEnds: Bool
 
     /// Opens `path`; `-` is standard input.
-    /// - Parameter keepsReturns: whether only `\n` ends a line.
-    static func open(_ path: String, keepsReturns: Bool = false) throws(StorageError) -> LineReader {
-        if path == "-" {
-            return LineReader(descriptor: STDIN_FILENO, path: "standard input", keepsReturns: keepsReturns)
-        }
+    /// - Parameter keepsEnds: whether lines have their ends. `\r` alone is an end then, too.
+    static func open(_ path: String, keepsEnds: Bool = false) throws(StorageError) -> LineReader {
+        if path == "-" { return LineReader(descriptor: STDIN_FILENO, path: "standard input", keepsEnds: keepsEnds) }
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         if descriptor < 0 { throw .io(operation: "open", path: path, errno: errno) }
-        return LineReader(descriptor: descriptor, path: path, keepsReturns: keepsReturns)
+        return LineReader(descriptor: descriptor, path: path, keepsEnds: keepsEnds)
     }
 
-    private init(descriptor: Int32, path: String, keepsReturns: Bool) {
-        self.keepsReturns = keepsReturns
+    private init(descriptor: Int32, path: String, keepsEnds: Bool) {
+        self.keepsEnds = keepsEnds
         self.descriptor = descriptor
         self.path = path
         var status = stat()
@@ -51,15 +49,14 @@ struct LineReader: ~Copyable {
         if descriptor != STDIN_FILENO { _ = close(descriptor) }
     }
 
-    /// The next line without its end (`\n` or `\r\n`), or nil after the last. The last one needs no end. A byte order
-    /// mark before the first line is skipped.
+    /// The next line, or nil after the last. It is without its end (`\n` or `\r\n`) unless ends are kept. The last one
+    /// needs no end. A byte order mark before the first line is skipped.
     mutating func next() throws -> ArraySlice<UInt8>? {
         var searched = start
         while true {
-            if let end = buffer[searched...].firstIndex(of: 0x0A) {
-                return try take(upTo: end, skipping: 1)
+            if let end = end(from: &searched) {
+                return try keepsEnds ? take(upTo: end + 1, skipping: 0) : take(upTo: end, skipping: 1)
             }
-            searched = buffer.count
             if isAtEnd { return try start < buffer.count ? take(upTo: buffer.count, skipping: 0) : nil }
             if buffer.count - start > Self.maximumLineSize {
                 throw CommandError(
@@ -75,12 +72,30 @@ struct LineReader: ~Copyable {
         }
     }
 
+    /// The place of the last byte of a line's end. Without one the search goes on where `searched` is then.
+    private func end(from searched: inout Int) -> Int? {
+        guard keepsEnds else {
+            let end = buffer[searched...].firstIndex(of: 0x0A)
+            searched = buffer.count
+            return end
+        }
+        guard let end = buffer[searched...].firstIndex(where: { $0 == 0x0A || $0 == 0x0D }) else {
+            searched = buffer.count
+            return nil
+        }
+        if buffer[end] == 0x0A { return end }
+        if end + 1 < buffer.count { return buffer[end + 1] == 0x0A ? end + 1 : end }
+        // The other half of the end may come with the next bytes.
+        searched = end
+        return isAtEnd ? end : nil
+    }
+
     private mutating func take(upTo end: Int, skipping: Int) throws(CommandError) -> ArraySlice<UInt8> {
         var line = buffer[start..<end]
         bytesRead += UInt64(line.count + skipping)
         lineNumber += 1
         start = end + skipping
-        if line.last == 0x0D, !keepsReturns { line.removeLast() }
+        if line.last == 0x0D, !keepsEnds { line.removeLast() }
         if lineNumber == 1 {
             if line.starts(with: Self.byteOrderMark) { return line.dropFirst(Self.byteOrderMark.count) }
             if line.starts(with: [0xFF, 0xFE]) || line.starts(with: [0xFE, 0xFF]) {

@@ -47,6 +47,14 @@ struct CSVImportTests {
                 """#)
     }
 
+    @Test("lines may end with a carriage return alone, and errors name them without a character of JSON")
+    func carriageReturns() throws {
+        let run = try load("id,s,b\r1,a,true\r2,b,false\r")
+        #expect(run.code == 0 && run.output.hasPrefix("imported 2 T entities in "), "\(run)")
+        let bad = try load("id,s,b,d\r1,a,true,1\r2,b,false,x\r")
+        #expect(bad.errors.contains("t.csv, line 3: ") && !bad.errors.contains("at character"), "\(bad)")
+    }
+
     @Test("spaces and tabs at the ends of a field belong to it")
     func spaces() throws {
         #expect(try load("id,s,b\n1, a\t,true\n").code == 0)
