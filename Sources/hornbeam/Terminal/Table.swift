@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of text. Widths come from the first rows, so that a long result streams in bounded memory; on a terminal the
-// text columns shrink until a line fits, in a pipe nothing is ever cut.
+// text columns shrink until a line fits, in a pipe nothing is ever cut: a long cell stands out of its column.
 
 struct TableColumn: Sendable {
     enum Alignment: Sendable { case left, right }
@@ -13,6 +13,8 @@ struct TableColumn: Sendable {
 struct Table: ~Copyable {
     /// Rows that decide the widths, unless their texts are long.
     static let sampleRows = 1_000
+    /// Width of the widest column where no line is cut. One long text must not fill all lines with space.
+    static let maximumWidth = 200
     /// Bytes of the texts that are held back.
     private static let sampleSize = 1 << 22
 
@@ -79,7 +81,7 @@ struct Table: ~Copyable {
 
     /// The widths after the widest text columns were levelled down until a line fits.
     private func fitted(_ natural: [Int]) -> [Int] {
-        guard let lineWidth else { return natural }
+        guard let lineWidth else { return natural.map { min($0, Self.maximumWidth) } }
         var widths = natural
         let between = isFramed ? 3 * natural.count + 1 : 2 * max(0, natural.count - 1)
         var excess = natural.reduce(0, +) + between - lineWidth

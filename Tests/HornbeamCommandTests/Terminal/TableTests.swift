@@ -55,6 +55,13 @@ struct TableTests {
         #expect(try lines(columns, [["a very long name indeed", "12345"]]).last == "a very long name indeed  12345")
     }
 
+    @Test("in a pipe a long text stands out of its column, and doesn't fill the other lines with space")
+    func longTexts() throws {
+        let long = String(repeating: "x", count: 1_000)
+        let shown = try lines(columns, [["zsh", "7"], [long, "12345"]])
+        #expect(shown[1].count == 206 && shown[2].count == 206 && shown[3] == long + "  12345")
+    }
+
     @Test("no line is wider than the terminal, however narrow", arguments: 1...30)
     func narrow(width: Int) throws {
         let rows = [["日本語の長い名前です", "123456789"], ["short", "1"]]
