@@ -98,14 +98,14 @@ final class LineEditor {
     private func readCharacter(_ character: UnsafeMutablePointer<wchar_t>?) -> Int32 {
         var bytes: [UInt8] = []
         while true {
-            var byte: UInt8 = 0
-            let count = Glibc.read(STDIN_FILENO, &byte, 1)
-            if count < 0, errno == EINTR {
-                if Interruption.isRequested { return -1 }
+            let isReady = TerminalSignals.waitForInput { [editor] in
                 if TerminalSignals.takeResize() { el_resize(editor) }
                 if TerminalSignals.takeContinuation() { hb_edit_restore(editor) }
-                continue
             }
+            guard isReady else { return -1 }
+            var byte: UInt8 = 0
+            let count = Glibc.read(STDIN_FILENO, &byte, 1)
+            if count < 0, errno == EINTR { continue }
             if count <= 0 { return Int32(count) }
             bytes.append(byte)
             let length = byte < 0x80 ? 1 : bytes[0] >= 0xF0 ? 4 : bytes[0] >= 0xE0 ? 3 : 2

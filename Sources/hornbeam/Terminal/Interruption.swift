@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C during long work: the first asks the command to end cleanly, a second kills the process as usual.
+// Ctrl-C during long work, or the loss of the terminal: the first signal asks the command to end cleanly, a second one
+// kills the process as usual.
 
 import Dispatch
 import Glibc
@@ -10,13 +11,15 @@ enum Interruption {
     /// The signal that was caught; 0 for none.
     private static let caught = Atomic<Int32>(0)
 
-    /// Starts catching SIGINT and SIGTERM, unless the parent wants them ignored (`nohup`, `&` in a script).
+    static let signals = [SIGINT, SIGTERM, SIGHUP]
+
+    /// Starts catching these signals, unless the parent wants them ignored (`nohup`, `&` in a script).
     static func watch() {
         // Initialises it before a handler can run: a handler must not initialise anything.
         caught.store(0, ordering: .relaxed)
         var unblocked = sigset_t()
         sigemptyset(&unblocked)
-        for number in [SIGINT, SIGTERM] {
+        for number in signals {
             var former = sigaction()
             // SIG_IGN is the handler with the address 1.
             let isIgnored =
@@ -35,6 +38,7 @@ enum Interruption {
 
     /// Whether the user wants the work to end.
     static var isRequested: Bool { caught.load(ordering: .relaxed) != 0 }
+
     /// Runs `body`; Ctrl-C ends its work in `transaction` within a twentieth of a second, with `.cancelled`.
     static func ending<Result>(_ transaction: Transaction, _ body: () throws -> Result) rethrows -> Result {
         let interruption = HornbeamTree.Interruption()
@@ -48,6 +52,6 @@ enum Interruption {
         return try body()
     }
 
-    /// Whether another program wants the process to end.
-    static var isTermination: Bool { caught.load(ordering: .relaxed) == SIGTERM }
+    /// Whether another program wants the process to end, or the terminal is gone.
+    static var isTermination: Bool { [SIGTERM, SIGHUP].contains(caught.load(ordering: .relaxed)) }
 }

@@ -22,6 +22,25 @@ enum TerminalSignals {
         sigaction(SIGCONT, &action, nil)
     }
 
+    /// Waits until standard input has something to read, or its end, and calls `look` after each signal. Returns false
+    /// if the person wants the work to end. The wait alone lets signals through: one that came between a look and the
+    /// wait would be noticed with the next key only.
+    static func waitForInput(_ look: () -> Void) -> Bool {
+        var (held, former) = (sigset_t(), sigset_t())
+        sigemptyset(&held)
+        for number in Interruption.signals + [SIGWINCH, SIGCONT] { sigaddset(&held, number) }
+        pthread_sigmask(SIG_BLOCK, &held, &former)
+        defer { pthread_sigmask(SIG_SETMASK, &former, nil) }
+        while true {
+            if Interruption.isRequested { return false }
+            look()
+            var input = fd_set()
+            // The first bit is that of standard input.
+            input.__fds_bits.0 = 1
+            if pselect(STDIN_FILENO + 1, &input, nil, nil, nil, &former) >= 0 || errno != EINTR { return true }
+        }
+    }
+
     static func takeResize() -> Bool { hasResized.exchange(false, ordering: .relaxed) }
     static func takeContinuation() -> Bool { hasContinued.exchange(false, ordering: .relaxed) }
 }
