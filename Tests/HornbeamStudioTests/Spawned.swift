@@ -17,8 +17,9 @@ struct Spawned {
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
-        // Closing one that isn't open is no error.
-        for number in STDERR_FILENO + 1..<1_024 { posix_spawn_file_actions_addclose(&actions, number) }
+        let files = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }
+        // Closing one that isn't open any more is no error.
+        for number in files where number > STDERR_FILENO { posix_spawn_file_actions_addclose(&actions, number) }
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
