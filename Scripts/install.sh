@@ -3,8 +3,9 @@
 # Builds libhornbeam.so, the C interface, with the Swift runtime inside, and installs it:
 #     Scripts/install.sh PREFIX
 # puts PREFIX/lib/libhornbeam.so.0 (and libhornbeam.so, a link to it), PREFIX/include/hornbeam.h and
-# PREFIX/lib/pkgconfig/hornbeam.pc in place. DESTDIR is honoured; SWIFT names another swift command, CONFIGURATION
-# another build than "release".
+# PREFIX/lib/pkgconfig/hornbeam.pc in place; and PREFIX/bin/hornbeam, the command, if it is built. It needs the runtime
+# of Swift unless "swift build -c release --static-swift-stdlib --product hornbeam" has built it. DESTDIR is honoured;
+# SWIFT names another swift command, CONFIGURATION another build than "release".
 set -eu
 
 if [ $# -ne 1 ]; then
@@ -41,6 +42,9 @@ set -- --package-path "$root" --scratch-path "$root/.build/c-interface" -c "$con
 ${SWIFT:-swift} build "$@" --product HornbeamC
 built=$(${SWIFT:-swift} build "$@" --show-bin-path)/libHornbeamC.so
 
+# Not built here: it needs more libraries than C programs do.
+command=$(${SWIFT:-swift} build --package-path "$root" -c "$configuration" --show-bin-path)/hornbeam
+
 version=$(sed -n 's/^#define HB_VERSION "\(.*\)"$/\1/p' "$root/Sources/CHornbeam/include/hornbeam.h")
 install -d "$target/lib/pkgconfig" "$target/include"
 # Keeps the linker's symbols; the debugger's would be nine tenths of the file.
@@ -62,3 +66,9 @@ Libs: -L\${libdir} -lhornbeam
 Cflags: -I\${includedir}
 END
 echo "installed Hornbeam $version for C in $target"
+if [ -x "$command" ]; then
+    install -d "$target/bin"
+    install -m 755 "$command" "$target/bin/hornbeam.new"
+    mv -f "$target/bin/hornbeam.new" "$target/bin/hornbeam"
+    echo "installed the command in $target/bin"
+fi
