@@ -2,6 +2,7 @@
 // `hornbeam check`: every page, every tree, and everything that entities promise: rows, ids, indexes, links, full text.
 
 import Hornbeam
+import HornbeamPages
 import HornbeamTree
 
 enum CheckCommand {
@@ -12,30 +13,37 @@ enum CheckCommand {
             + "ids, index entries, unique keys, both sides of relations, full text. Of indexes made at run time those "
             + "over stored properties are verified; the entries of others only their program knows. Of indexes by a "
             + "collation that is of another version here, entries are counted. Each problem is a line; the last line "
-            + "says what was verified. Exit code 1 if there is a problem.",
+            + "says what was verified. Exit code 1 if there is a problem. Ctrl-C ends it.",
         operands: [.store],
         options: [.flag("structure", "s", "only pages and trees, not the entities")],
         examples: ["hornbeam check packages.hornbeam"],
         run: run)
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
-        let progress = Progress("checking", unit: "problems", console: console)
-        let problems = ProblemList(console, progress)
+        let problems = ProblemList(console)
         let withEntities = !arguments.has("structure")
+        let start = ContinuousClock.now
         var (unverified, otherwise): ([String], [String]) = ([], [])
-        let verified = try OpenStore.reading(arguments.file) { store -> String? in
-            // Entities can't be judged while the trees below them are damaged.
-            guard try store.check(report: problems.add) else { return nil }
-            return try store.reading { transaction in
-                guard withEntities else { return try summary(transaction, withEntities: false) }
-                let core = try StoreTransaction(reading: transaction)
-                _ = try EntityCheck(core).run(report: problems.add)
-                unverified = core.indexesOfCode
-                otherwise = core.indexesOfOtherOrders
-                return try summary(transaction, withEntities: true)
+        Interruption.watch()
+        let verified: String?
+        do {
+            verified = try OpenStore.reading(arguments.file) { store in
+                // Entities can't be judged while the trees below them are damaged.
+                guard try checkTrees(store, problems, console) else { return nil }
+                if Interruption.isRequested { throw StorageError.cancelled }
+                return try store.reading { transaction in
+                    guard withEntities else { return try summary(transaction, withEntities: false) }
+                    let core = try StoreTransaction(reading: transaction)
+                    try checkEntities(core, problems, console)
+                    unverified = core.indexesOfCode
+                    otherwise = core.indexesOfOtherOrders
+                    return try summary(transaction, withEntities: true)
+                }
             }
+        } catch StorageError.cancelled {
+            console.remark("interrupted: \(Spelling.counted(problems.count, "problem")) found until then")
+            return .interrupted
         }
-        progress.clear()
         if let failure = problems.failure { throw failure }
         if !unverified.isEmpty {
             let count = Spelling.counted(unverified.count, "index", "indexes")
@@ -58,8 +66,30 @@ enum CheckCommand {
             try console.print("\(found): \(verified) read")
             return .failure
         }
-        try console.print("no problems: \(verified) verified in \(Spelling.time(progress.elapsed))")
+        try console.print("no problems: \(verified) verified in \(Spelling.time(start.duration(to: .now)))")
         return .ok
+    }
+
+    private static func checkTrees(_ store: TreeStore, _ problems: ProblemList, _ console: Console) throws -> Bool {
+        let progress = problems.begin(Progress("checking pages", unit: "bytes", console: console))
+        defer { progress.clear() }
+        return try store.check(report: problems.add) { figures in
+            let fraction = Double(figures.checkedBytes) / Double(max(figures.totalBytes, 1))
+            progress.update(count: figures.checkedBytes, fraction: fraction)
+            return !Interruption.isRequested
+        }
+    }
+
+    private static func checkEntities(
+        _ core: StoreTransaction, _ problems: ProblemList, _ console: Console
+    ) throws {
+        let progress = problems.begin(Progress("checking entities", unit: "entries", console: console))
+        defer { progress.clear() }
+        try Interruption.ending(core.transaction) {
+            _ = try EntityCheck(core).run(report: problems.add) { done, total in
+                progress.update(count: done, fraction: Double(done) / Double(max(total, 1)))
+            }
+        }
     }
 
     private static func summary(_ transaction: Transaction, withEntities: Bool) throws -> String {
@@ -83,18 +113,21 @@ enum CheckCommand {
 /// Prints problems as they come. Reporting can't throw, so a failed write is kept for later.
 private final class ProblemList {
     private let console: Console
-    private let progress: Progress
+    private var progress: Progress?
     private(set) var count: UInt64 = 0
     private(set) var failure: (any Error)?
 
-    init(_ console: Console, _ progress: Progress) {
-        self.console = console
+    init(_ console: Console) { self.console = console }
+
+    /// The progress line that problems take away from now on.
+    func begin(_ progress: Progress) -> Progress {
         self.progress = progress
+        return progress
     }
 
     func add(_ problem: String) {
         count += 1
-        progress.clear()
+        progress?.clear()
         do { try console.print(DisplayWidth.printable(problem)) } catch { failure = failure ?? error }
     }
 }
