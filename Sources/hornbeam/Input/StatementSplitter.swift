@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cuts what is typed, piped or read from a script into statements, which end with a semicolon, and dot commands, which
-// are a line. A semicolon in a text, a name in backquotes or a comment ends nothing. The rules are those of
+// end with their line. A semicolon in a text, a name in backquotes or a comment ends nothing. The rules are those of
 // `StatementLexer`.
 
 /// Takes one line after the other.
@@ -34,6 +34,9 @@ struct StatementSplitter {
     /// Whether a statement or a comment has begun and isn't whole.
     var isOpen: Bool { hasWords || state != .words }
 
+    /// Whether a text or a name in quotes has begun and isn't whole.
+    var isQuoted: Bool { if case .quoted = state { true } else { false } }
+
     /// The beginning of a statement that isn't whole, or of a comment.
     var pending: String { String(decoding: text, as: UTF8.self) }
 
@@ -42,14 +45,18 @@ struct StatementSplitter {
         let bytes = Array(new)
         line += 1
         if !isOpen { text = [] }
-        if !isOpen, let first = bytes.first(where: { $0 != 0x20 && $0 != 0x09 }), first == UInt8(ascii: ".") {
-            let command = String(decoding: bytes, as: UTF8.self).trimmed
-            return [Piece(text: String(command), line: line)]
-        }
+        // No statement is a question mark.
+        if !isOpen, String(decoding: bytes, as: UTF8.self).trimmed == "?" { return [Piece(text: ".help", line: line)] }
         var pieces: [Piece] = []
         if !text.isEmpty { text.append(0x0A) }
         var place = 0
         while place < bytes.count {
+            // No statement begins with a dot.
+            if state == .words, !hasWords, bytes[place] == UInt8(ascii: ".") {
+                pieces.append(Piece(text: String(String(decoding: bytes[place...], as: UTF8.self).trimmed), line: line))
+                clear()
+                return pieces
+            }
             let next = place + 1 < bytes.count ? bytes[place + 1] : nil
             let taken = take(bytes[place], next, before: bytes[..<place])
             text.append(contentsOf: bytes[place..<place + taken])

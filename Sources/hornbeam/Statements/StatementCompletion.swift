@@ -113,10 +113,8 @@ package struct StatementCompletion {
 
     /// Whether a text at the end of this one has begun and not ended.
     private static func isWithinText(_ text: Substring) -> Bool {
-        var quote: Character?
-        for character in text where "'\"`".contains(character) {
-            if quote == nil { quote = character } else if quote == character { quote = nil }
-        }
-        return quote != nil
+        var splitter = StatementSplitter()
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) { _ = splitter.add(line.utf8) }
+        return splitter.isQuoted
     }
 }

@@ -53,6 +53,7 @@ struct CompletionTests {
     @Test("within a text nothing is completed")
     func texts() {
         #expect(words("SELECT 'sel").isEmpty && words("SELECT 'a' || low") == ["lower("])
+        #expect(words("SELECT 1; -- don't\nsel") == ["select"], "a quote in a comment begins nothing")
     }
 
     @Test("dot commands, and the kinds of their arguments")

@@ -56,6 +56,20 @@ struct StatementSplitterTests {
         #expect(pieces("/* \n.mode csv\n*/").isEmpty)
     }
 
+    @Test("a dot command may stand behind a statement, and takes the rest of its line")
+    func behind() {
+        #expect(
+            pieces("SELECT 1; .quit ; x\n/* y */ .mode csv\nSELECT 2") == [
+                Piece(text: "SELECT 1;", line: 1), Piece(text: ".quit ; x", line: 1),
+                Piece(text: ".mode csv", line: 2), Piece(text: "SELECT 2", line: 3),
+            ])
+    }
+
+    @Test("a question mark alone is .help, and within a statement a parameter")
+    func questionMark() {
+        #expect(pieces(" ? \nSELECT\n?\n;").map(\.text) == [".help", "SELECT\n?\n;"])
+    }
+
     @Test("an unfinished text or comment is open, and whole at the end of the input")
     func open() {
         var splitter = StatementSplitter()
