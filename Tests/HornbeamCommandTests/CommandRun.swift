@@ -55,7 +55,7 @@ struct CommandRun {
 
 /// A pseudo-terminal; bytes written to `slave` can be read back.
 final class PseudoTerminal {
-    let master: Int32
+    private(set) var master: Int32
     let slave: FileHandle
 
     init() throws {
@@ -69,7 +69,13 @@ final class PseudoTerminal {
         slave = FileHandle(fileDescriptor: open(name, O_RDWR | O_NOCTTY), closeOnDealloc: true)
     }
 
-    deinit { close(master) }
+    deinit { hangUp() }
+
+    /// Closes the terminal's end of the line.
+    func hangUp() {
+        if master >= 0 { close(master) }
+        master = -1
+    }
 
     /// All output so far, a whole number of lines: the kernel passes it on a moment after it was written.
     func read() -> String {

@@ -61,6 +61,22 @@ final class TerminalSession {
         return shown.split(separator: "\n").dropFirst().dropLast().joined(separator: "\n")
     }
 
+    /// Waits until the line that was typed is taken, twenty seconds at most: as long as it is edited, the terminal hands
+    /// on each key.
+    func waitUntilItWorks() throws {
+        for _ in 0..<2_000 {
+            var settings = termios()
+            if tcgetattr(terminal.slave.fileDescriptor, &settings) == 0, settings.c_lflag & tcflag_t(ICANON) != 0 {
+                return
+            }
+            usleep(10_000)
+        }
+        throw Missing(text: "a terminal whose line was taken", screen: String(decoding: screen, as: UTF8.self))
+    }
+
+    /// Takes the terminal away.
+    func hangUp() { terminal.hangUp() }
+
     /// The exit code, once it has ended.
     func wait() -> Int32 {
         process.waitUntilExit()

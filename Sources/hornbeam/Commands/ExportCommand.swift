@@ -36,7 +36,7 @@ enum ExportCommand {
             let core = StoreTransaction(transaction, schema: schema)
             let entities = try QueryCommand.entities(EntityQuery(type: type.name), core, arguments)
             return try export(entities, try JSONRows(type.name, core: core), progress) { line in
-                try target?.write(line.utf8) ?? console.write(line)
+                try target?.sink.write(line.utf8) ?? console.write(console.harmlessJSON(line))
             }
         }
         if Interruption.isRequested {

@@ -105,8 +105,8 @@ struct StoreSummary: Encodable, Equatable {
 
     /// The summary of the store at `path`.
     static func read(_ path: String) throws -> StoreSummary {
-        try OpenStore.reading(path) { store in
-            try store.reading { try StoreSummary(path, $0) { store.statistics } }
+        try OpenStore.snapshot(path) { transaction, store in
+            try StoreSummary(path, transaction) { store.statistics }
         }
     }
 

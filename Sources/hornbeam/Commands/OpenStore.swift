@@ -23,6 +23,8 @@ enum OpenStore {
     private struct Held {
         let path: String
         var store: TreeStore?
+        /// The transaction that BEGIN has opened. All reads of the store see its changes.
+        var transaction: HeldTransaction?
     }
 
     private static let held = Mutex<Held?>(nil)
@@ -45,11 +47,19 @@ enum OpenStore {
     /// The store that is kept open, if that is the one at `path`.
     private static func heldStore(_ path: String) throws -> TreeStore? {
         guard let held = held.withLock({ $0 }), held.path == path else { return nil }
+        try refuseTransaction(path)
         if let store = held.store { return store }
-        // Recovers the store of a program that was killed, which takes the right to write.
-        try reading(path, key: StoreKeyFile.current) { _ in }
-        let store = try TreeStore.open(at: path, options: readingOptions(StoreKeyFile.current))
-        self.held.withLock { $0 = Held(path: path, store: store) }
+        try requireFile(path)
+        let options = readingOptions(StoreKeyFile.current)
+        let store: TreeStore
+        do throws(StorageError) {
+            store = try TreeStore.open(at: path, options: options)
+        } catch {
+            guard case .readOnly = error else { throw error }
+            try recover(path, options, error).close()
+            store = try TreeStore.open(at: path, options: options)
+        }
+        self.held.withLock { $0?.store = store }
         return store
     }
 
@@ -103,22 +113,82 @@ enum OpenStore {
         }
     }
 
-    /// One read transaction on the store at `path`.
+    /// One read transaction on the store at `path`, or the transaction that is open there.
     static func snapshot<Result>(_ path: String, _ body: (Transaction) throws -> Result) throws -> Result {
-        try reading(path) { store in try store.reading(body) }
+        try snapshot(path) { transaction, _ in try body(transaction) }
+    }
+
+    static func snapshot<Result>(
+        _ path: String, _ body: (Transaction, TreeStore) throws -> Result
+    ) throws -> Result {
+        if let open = transaction(on: path) {
+            try open.core.flush()
+            return try body(open.core.transaction, open.store)
+        }
+        return try reading(path) { store in try store.reading { try body($0, store) } }
+    }
+
+    /// Changes entities in a transaction of its own, or in the one that is open.
+    static func changing<Result>(_ path: String, _ body: (StoreTransaction) throws -> Result) throws -> Result {
+        if let open = transaction(on: path) { return try body(open.core) }
+        return try writing(path, create: false) { try $0.changing(body) }
+    }
+
+    // MARK: The transaction between BEGIN and COMMIT
+
+    /// Whether a transaction is open on the store that is kept open.
+    static var isInTransaction: Bool { held.withLock { $0?.transaction != nil } }
+
+    private static func transaction(on path: String) -> HeldTransaction? {
+        held.withLock { held in held.flatMap { $0.path == path ? $0.transaction : nil } }
+    }
+
+    /// Refuses work on the store as a whole, which sees committed states only.
+    private static func refuseTransaction(_ path: String) throws {
+        guard transaction(on: path) != nil else { return }
+        throw CommandError("this can't run within a transaction: COMMIT or ROLLBACK ends it")
+    }
+
+    /// Begins a transaction on the store that is kept open. Others can't write until it ends.
+    static func begin() throws {
+        guard let path = held.withLock({ $0?.path }) else { return }
+        let store = try openForWriting(path, create: false)
+        do {
+            let transaction = try HeldTransaction(store)
+            held.withLock { $0?.transaction = transaction }
+        } catch {
+            try? store.close()
+            throw error
+        }
+    }
+
+    /// Ends the transaction that is open, also if this throws.
+    /// - Parameter keeps: whether its changes are committed.
+    static func endTransaction(keeps: Bool) throws {
+        let open = held.withLock { held in
+            defer { held?.transaction = nil }
+            return held?.transaction
+        }
+        guard let open else { return }
+        try closing(open.store) { _ in if keeps { try open.commit() } else { open.rollBack() } }
     }
 
     /// Opens the store at `path` for the length of `body`; makes it if `create` allows it.
     static func writing<Result>(
         _ path: String, create: Bool, _ body: (TreeStore) throws -> Result
     ) throws -> Result {
+        try closing(try openForWriting(path, create: create), body)
+    }
+
+    private static func openForWriting(_ path: String, create: Bool) throws -> TreeStore {
+        try refuseTransaction(path)
         if !create { try requireFile(path) }
         try release()
         var options = StoreOptions()
         options.encryption = StoreKeyFile.current
         options.createIfMissing = create
         options.lockWaitMilliseconds = lockWait
-        return try closing(try TreeStore.open(at: path, options: options), body)
+        return try TreeStore.open(at: path, options: options)
     }
 
     /// Opens the store at `path` as a database without models, for writing, for the length of `body`.

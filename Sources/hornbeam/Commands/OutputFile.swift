@@ -7,8 +7,9 @@ import Glibc
 import HornbeamPages
 
 /// A target for results other than standard output.
-final class OutputFile: OutputTarget {
-    private let sink: ByteSink
+final class OutputFile {
+    /// Takes the result.
+    let sink: ByteSink
     private let path: String
     private let descriptor: Int32
     /// The hidden file beside `path`; nil for a pipe or a device, and once it was renamed.
@@ -92,8 +93,6 @@ final class OutputFile: OutputTarget {
 
     /// Whether the result is in a hidden file, which is deleted with this object.
     var isPartial: Bool { partialPath != nil }
-
-    func write(_ bytes: some Collection<UInt8>) throws { try sink.write(bytes) }
 
     /// Writes the rest of the buffer, and gives a file its name, durably.
     func finish() throws {

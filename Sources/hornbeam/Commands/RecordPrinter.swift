@@ -44,7 +44,7 @@ struct RecordPrinter: ~Copyable {
 
     /// Prints one entity.
     mutating func add(_ rowID: RowID, _ row: RowReader, heads: [RecordHead] = []) throws {
-        if table == nil { return try console.print(try line(rowID, row, heads)) }
+        if table == nil { return try console.print(console.harmlessJSON(try line(rowID, row, heads))) }
         var cells = heads.map(\.text)
         for column in columns { cells.append(CellText.show(try row.value(column))) }
         for branch in relations.branches {

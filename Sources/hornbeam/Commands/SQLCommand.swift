@@ -30,7 +30,14 @@ enum SQLCommand {
         run.form.null = ""
         run.form.mode = try mode(arguments)
         run.isTimed = arguments.has("time")
-        try run.run(arguments.operand("STATEMENT") ?? "", on: arguments.file)
+        let statement = try Statement(arguments.operand("STATEMENT") ?? "")
+        Interruption.watch()
+        do {
+            try run.run(statement, on: arguments.file)
+        } catch is InterruptedWork {
+            console.answer("interrupted")
+            return .interrupted
+        }
         return .ok
     }
 

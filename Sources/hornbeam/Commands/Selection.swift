@@ -42,8 +42,12 @@ enum Selection {
     /// The entity type called `name`.
     static func type(_ name: String, in schema: [EntityDescription]) throws -> EntityDescription {
         if let type = schema.first(where: { $0.name == name }) { return type }
-        if schema.isEmpty { throw CommandError("the store has no entity types; 'hornbeam schema apply' makes some") }
-        throw CommandError(unknown("entity type", name, schema.map(\.name)))
+        throw unknownType(name, among: schema.map(\.name))
+    }
+
+    static func unknownType(_ name: String, among names: [String]) -> CommandError {
+        if names.isEmpty { return CommandError("the store has no entity types; 'hornbeam schema apply' makes some") }
+        return CommandError(unknown("entity type", name, names))
     }
 
     /// The numbers of the columns to print: those named by --columns, or all.

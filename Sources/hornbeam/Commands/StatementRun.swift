@@ -21,8 +21,7 @@ struct StatementRun {
     /// Runs one statement on the store at `path`. The only place of the command where a statement runs.
     ///
     /// - Throws: `InterruptedWork` after Ctrl-C; the rows before it are printed.
-    func run(_ text: String, on path: String) throws {
-        let statement = try Statement(text)
+    func run(_ statement: Statement, on path: String) throws {
         var remarks: [String] = []
         do {
             try console.paged {
@@ -48,31 +47,18 @@ struct StatementRun {
         _ statement: Statement, _ core: StoreTransaction, _ transaction: Transaction
     ) throws -> [String] {
         let start = ContinuousClock.now
-        var found = 0
-        let tally = isExplained && !statement.isExplanation ? PlanTally() : nil
-        var writer = try writer(statement, core)
+        let planned = try statement.planned(in: core, parameters)
+        let tally = isExplained && planned != nil ? PlanTally() : nil
+        var (found, pages) = (0, 0)
         func print() throws {
-            try statement.run(in: core, parameters, tally: tally) { row in
-                if Interruption.isRequested { throw InterruptedWork() }
-                found += 1
-                try writer.add(row)
-                return true
-            }
+            found = try planned.map { try self.print($0, tally) } ?? printPlan(statement, core)
         }
-        var pages = 0
-        do {
-            if tally == nil { try print() } else { pages = try transaction.countingPages(print) }
-        } catch {
-            // The rows before it are of use.
-            if found > 0 { try? writer.finish() }
-            throw error
-        }
-        try writer.finish()
+        if tally == nil { try print() } else { pages = try transaction.countingPages(print) }
         try console.flush()
         let elapsed = start.duration(to: .now)
         var remarks: [String] = []
-        if let tally {
-            remarks.append(try statement.explanation(in: core, parameters))
+        if let tally, let planned {
+            remarks.append(try planned.explanation())
             let results = Spelling.counted(found, "result")
             remarks += (tally.lines + ["\(results), \(Spelling.counted(pages, "page")) read"]).map { "  " + $0 }
         }
@@ -80,16 +66,75 @@ struct StatementRun {
         return remarks
     }
 
-    /// Changes data in a transaction of its own, and prints the rows of RETURNING.
+    /// Prints the rows of a result, and returns their number.
+    private func print(_ planned: PlannedStatement, _ tally: PlanTally?) throws -> Int {
+        var writer = try form.writer(planned.names, console)
+        var found = 0
+        do {
+            if tally == nil, let columns = planned.storedColumns, var fast = writer as? SeparatedValues,
+                fast.takesStoredRows
+            {
+                return try print(planned, columns, &fast)
+            }
+            try planned.run(tally: tally) { row in
+                if Interruption.isRequested { throw InterruptedWork() }
+                found += 1
+                try writer.add(row)
+                return true
+            }
+        } catch {
+            // The rows before it are of use.
+            if found > 0 { try? writer.finish() }
+            throw error
+        }
+        try writer.finish()
+        return found
+    }
+
+    /// Prints rows as they are stored, without a value made of each field.
+    private func print(
+        _ planned: PlannedStatement, _ columns: StoredColumns, _ writer: inout SeparatedValues
+    ) throws -> Int {
+        let fields = SeparatedValues.fields(columns)
+        var found = 0
+        do {
+            try planned.runStored { row in
+                if Interruption.isRequested { throw InterruptedWork() }
+                found += 1
+                try writer.add(row, fields)
+                return true
+            }
+        } catch {
+            if found > 0 { try? writer.finish() }
+            throw error
+        }
+        try writer.finish()
+        return found
+    }
+
+    /// Prints the plan that EXPLAIN asks for, and returns the number of its lines.
+    private func printPlan(_ statement: Statement, _ core: StoreTransaction) throws -> Int {
+        var lines = 0
+        let isText = [.table, .column, .line].contains(form.mode)
+        var writer: any ResultWriter =
+            isText ? PlanLines(console: console) : try form.writer(statement.columnNames(in: core, parameters), console)
+        try statement.run(in: core, parameters) { row in
+            lines += 1
+            try writer.add(row)
+            return true
+        }
+        try writer.finish()
+        return lines
+    }
+
+    /// Changes data, and prints the rows of RETURNING.
     private func change(_ statement: Statement, _ path: String) throws -> [String] {
         if isReadOnly { throw CommandError("the statement would write, and the shell was started with --readonly") }
         let start = ContinuousClock.now
         var remarks: [String] = []
-        let result = try OpenStore.writing(path, create: false) { store in
-            try store.changing { core in
-                if isExplained { remarks.append(try statement.explanation(in: core, parameters)) }
-                return try Interruption.ending(core.transaction) { try statement.execute(in: core, parameters) }
-            }
+        let result = try OpenStore.changing(path) { core in
+            if isExplained { remarks.append(try statement.explanation(in: core, parameters)) }
+            return try Interruption.ending(core.transaction) { try statement.execute(in: core, parameters) }
         }
         if let first = result.rows.first {
             var writer = try form.writer(first.names, console)
@@ -100,11 +145,6 @@ struct StatementRun {
         let time = isTimed ? " in \(Spelling.time(start.duration(to: .now)))" : ""
         remarks.append(Spelling.counted(result.count, "entity", "entities") + " changed" + time)
         return remarks
-    }
-
-    private func writer(_ statement: Statement, _ core: StoreTransaction) throws -> any ResultWriter {
-        if statement.isExplanation, [.table, .column, .line].contains(form.mode) { return PlanLines(console: console) }
-        return try form.writer(try statement.columnNames(in: core, parameters), console)
     }
 }
 

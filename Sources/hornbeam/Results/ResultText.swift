@@ -65,92 +65,166 @@ struct SeparatedValues: ResultWriter {
     private static let newline = UInt8(ascii: "\n")
     private static let return_ = UInt8(ascii: "\r")
     private static let backslash = UInt8(ascii: "\\")
+    /// Lines are handed on in pieces of about this size.
+    private static let pieceSize = 1 << 15
 
     private let separator: Separator
     private let console: Console
     private let isShown: Bool
-    private var line: [UInt8] = []
+    private var lines: [UInt8] = []
 
     init(_ names: [String], _ separator: Separator, _ console: Console) throws {
         self.separator = separator
         self.console = console
         isShown = console.showsOnTerminal
-        for (place, name) in names.enumerated() { append(name, place) }
+        lines.reserveCapacity(2 * Self.pieceSize)
+        for (place, name) in names.enumerated() {
+            separate(place)
+            append(name)
+        }
         try end()
     }
 
     mutating func add(_ row: ResultRow) throws {
-        for (place, value) in row.values.enumerated() {
-            switch value {
-            case nil, .null?: separate(place)
-            case .string(let text)?, .json(let text)?: append(text, place)
-            case .int(let number)?: append(number, place)
-            // As JSON has them: in base64, exact.
-            case .data?, .array?, .double?, .date?: append(JSONText.plain(value ?? .null), place)
-            case let value?: append(CellText.show(value), place)
+        for place in row.names.indices {
+            separate(place)
+            if let value = row[place] { append(value) }
+        }
+        try end()
+    }
+
+    mutating func finish() throws {
+        try console.write(lines)
+        lines.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func end() throws {
+        lines.append(Self.newline)
+        if lines.count >= Self.pieceSize { try finish() }
+    }
+
+    private mutating func separate(_ place: Int) {
+        if place > 0 { lines.append(separator == .comma ? Self.comma : Self.tab) }
+    }
+
+    // MARK: Stored rows
+
+    /// Whether rows that come as they are stored are written as their values would be.
+    var takesStoredRows: Bool { !isShown }
+
+    /// A column of stored rows.
+    struct Field {
+        enum Form { case int, uint, double, text, other }
+
+        let column: Int
+        let form: Form
+    }
+
+    /// The fields of rows with these columns.
+    static func fields(_ columns: StoredColumns) -> [Field] {
+        zip(columns.numbers, columns.types).map { column, type in
+            switch type.unwrapped {
+            case .int8, .int16, .int32, .int64: Field(column: column, form: .int)
+            case .uint8, .uint16, .uint32, .uint64: Field(column: column, form: .uint)
+            case .float, .double: Field(column: column, form: .double)
+            case .string, .url: Field(column: column, form: .text)
+            default: Field(column: column, form: .other)
+            }
+        }
+    }
+
+    /// Adds a row of these fields.
+    mutating func add(_ row: RowReader, _ fields: [Field]) throws {
+        for place in fields.indices {
+            separate(place)
+            let column = fields[place].column
+            switch fields[place].form {
+            case .int: if let number = try row.int(column) { append(number) }
+            case .uint: if let number = try row.uint(column) { append(number, isNegative: false) }
+            case .double: if let number = try row.double(column) { append(number) }
+            case .text: try appendText(row, column)
+            case .other: append(try row.value(column))
             }
         }
         try end()
     }
 
-    func finish() {}
-
-    private mutating func end() throws {
-        line.append(Self.newline)
-        try console.write(line)
-        line.removeAll(keepingCapacity: true)
+    private mutating func appendText(_ row: RowReader, _ column: Int) throws {
+        guard let bytes = try row.stringBytes(column) else { return }
+        // Others have to be verified.
+        if bytes.allSatisfy({ $0 < 0x80 }) { append(bytes) } else if let text = try row.string(column) { append(text) }
     }
 
-    private mutating func separate(_ place: Int) {
-        if place > 0 { line.append(separator == .comma ? Self.comma : Self.tab) }
-    }
+    // MARK: Values
 
-    private mutating func append(_ number: Int64, _ place: Int) {
-        separate(place)
-        var digits = number.magnitude
-        let start = line.count
-        repeat {
-            line.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digits % 10))
-            digits /= 10
-        } while digits > 0
-        if number < 0 { line.append(UInt8(ascii: "-")) }
-        line[start...].reverse()
-    }
-
-    private mutating func append(_ text: String, _ place: Int) {
-        separate(place)
-        var text = isShown ? DisplayWidth.printable(text) : text
-        let separator = separator
-        text.withUTF8 { bytes in
-            switch separator {
-            case .comma: Self.appendQuoted(bytes, to: &line)
-            case .tab: Self.appendEscaped(bytes, to: &line)
-            }
+    private mutating func append(_ value: Value) {
+        switch value {
+        case .null: break
+        case .string(let text), .json(let text): append(text)
+        case .int(let number): append(number)
+        case .double(let number): append(number)
+        // As JSON has them: in base64, exact.
+        case .data, .array, .date: append(JSONText.plain(value))
+        default: append(CellText.show(value))
         }
     }
 
-    private static func appendQuoted(_ bytes: UnsafeBufferPointer<UInt8>, to line: inout [UInt8]) {
+    private mutating func append(_ number: Int64) { append(number.magnitude, isNegative: number < 0) }
+
+    private mutating func append(_ magnitude: UInt64, isNegative: Bool) {
+        if isNegative { lines.append(UInt8(ascii: "-")) }
+        // The greatest number has twenty digits.
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+            var (first, left) = (20, magnitude)
+            repeat {
+                first -= 1
+                digits[first] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: left % 10)
+                left /= 10
+            } while left > 0
+            lines.append(contentsOf: UnsafeBufferPointer(rebasing: digits[first...]))
+        }
+    }
+
+    private mutating func append(_ number: Double) {
+        guard number.isFinite else { return append(JSONText.plain(.double(number))) }
+        var text = number.description
+        text.withUTF8 { lines.append(contentsOf: $0) }
+    }
+
+    private mutating func append(_ text: String) {
+        var text = isShown ? DisplayWidth.printable(text) : text
+        text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
+    }
+
+    private mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        switch separator {
+        case .comma: appendQuoted(bytes)
+        case .tab: appendEscaped(bytes)
+        }
+    }
+
+    private mutating func appendQuoted(_ bytes: UnsafeRawBufferPointer) {
         let needsQuotes =
             bytes.first.map { $0 == 0x20 } ?? true || bytes.last == 0x20
-            || bytes.contains { $0 == comma || $0 == quote || $0 == newline || $0 == return_ }
-        guard needsQuotes else { return line.append(contentsOf: bytes) }
-        line.append(quote)
+            || bytes.contains { $0 == Self.comma || $0 == Self.quote || $0 == Self.newline || $0 == Self.return_ }
+        guard needsQuotes else { return lines.append(contentsOf: bytes) }
+        lines.append(Self.quote)
         for byte in bytes {
-            if byte == quote { line.append(quote) }
-            line.append(byte)
+            if byte == Self.quote { lines.append(Self.quote) }
+            lines.append(byte)
         }
-        line.append(quote)
+        lines.append(Self.quote)
     }
 
     /// A tab, a line end or a backslash in a text has a backslash before it.
-    private static func appendEscaped(_ bytes: UnsafeBufferPointer<UInt8>, to line: inout [UInt8]) {
+    private mutating func appendEscaped(_ bytes: UnsafeRawBufferPointer) {
         for byte in bytes {
             switch byte {
-            case tab: line += [backslash, UInt8(ascii: "t")]
-            case newline: line += [backslash, UInt8(ascii: "n")]
-            case return_: line += [backslash, UInt8(ascii: "r")]
-            case backslash: line += [backslash, backslash]
-            default: line.append(byte)
+            case Self.tab: lines += [Self.backslash, UInt8(ascii: "t")]
+            case Self.newline: lines += [Self.backslash, UInt8(ascii: "n")]
+            case Self.return_: lines += [Self.backslash, UInt8(ascii: "r")]
+            case Self.backslash: lines += [Self.backslash, Self.backslash]
+            default: lines.append(byte)
             }
         }
     }
@@ -218,5 +292,6 @@ enum JSONText {
 }
 
 extension Console {
-    fileprivate func harmlessJSON(_ json: String) -> String { showsOnTerminal ? JSONText.harmless(json) : json }
+    /// JSON for where results appear.
+    func harmlessJSON(_ json: String) -> String { showsOnTerminal ? JSONText.harmless(json) : json }
 }

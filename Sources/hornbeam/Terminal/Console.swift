@@ -12,7 +12,7 @@ final class Console {
     /// No remarks and no progress.
     var isQuiet = false
     /// Where results go instead of standard output.
-    var target: (any OutputTarget)?
+    var target: ByteSink?
     private let output: ByteSink
 
     init() {
@@ -36,14 +36,10 @@ final class Console {
     }
 
     /// Text of the result as it is.
-    func write(_ text: String) throws {
-        try target?.write(text.utf8) ?? output.write(text.utf8)
-    }
+    func write(_ text: String) throws { try (target ?? output).write(text.utf8) }
 
     /// Bytes of the result as they are.
-    func write(_ bytes: [UInt8]) throws {
-        try target?.write(bytes) ?? output.write(bytes)
-    }
+    func write(_ bytes: [UInt8]) throws { try (target ?? output).write(bytes) }
 
     /// A table of the result.
     func table(_ columns: [TableColumn], isFramed: Bool = false) -> Table {
@@ -118,11 +114,6 @@ final class Console {
         if ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 { return Int(size.ws_col) }
         return getenv("COLUMNS").flatMap { Int(String(cString: $0)) }.map { max(20, $0) } ?? 80
     }
-}
-
-/// Something that results can go to instead of standard output.
-protocol OutputTarget: AnyObject {
-    func write(_ bytes: some Collection<UInt8>) throws
 }
 
 /// Buffered writing to a descriptor, which it does not own.

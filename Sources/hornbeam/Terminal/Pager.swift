@@ -48,10 +48,15 @@ final class Pager {
         hasFailed = file == nil
     }
 
-    /// Waits until the person has left the pager.
+    /// Waits until the person has left the pager. Ctrl-C is a key of the pager meanwhile.
     func end() {
-        if let file { pclose(file) }
-        file = nil
+        guard let file else { return }
+        var (former, action) = (sigaction(), sigaction())
+        action.__sigaction_handler.sa_handler = { _ in }
+        sigaction(SIGINT, &action, &former)
+        pclose(file)
+        sigaction(SIGINT, &former, nil)
+        self.file = nil
     }
 
     private func count(_ byte: UInt8) {

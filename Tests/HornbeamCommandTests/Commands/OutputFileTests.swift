@@ -130,17 +130,17 @@ struct OutputFileTests {
     func meanwhile() throws {
         let target = path("late")
         let output = try #require(try OutputFile.open(target, replaces: false))
-        try output.write("ours\n".utf8)
+        try output.sink.write("ours\n".utf8)
         try library.folder.write("late", "theirs\n")
         #expect(throws: CommandError("\(target) exists already: --force replaces it")) { try output.finish() }
         #expect(try library.folder.read("late") == "theirs\n")
         let replacing = try #require(try OutputFile.open(path("later"), replaces: true))
-        try replacing.write("ours\n".utf8)
+        try replacing.sink.write("ours\n".utf8)
         try library.folder.write("later", "theirs\n")
         try replacing.finish()
         #expect(try library.folder.read("later") == "ours\n")
         let forced = try #require(try OutputFile.open(path("copy"), replaces: true))
-        try forced.write("ours\n".utf8)
+        try forced.sink.write("ours\n".utf8)
         link(library.file, path("copy"))
         let reason = "is a Hornbeam store, which is never written over: name another file"
         #expect(throws: CommandError("\(path("copy")) \(reason)")) { try forced.finish() }
@@ -156,6 +156,24 @@ struct OutputFileTests {
                 + "sh -c 'kill -\(signal) $$; exec hornbeam export library.hornbeam Author -o out'",
             in: library.folder.path)
         #expect(run.code == 130 && run.errors == "interrupted: no file was written\n", "\(run)")
+        #expect(try library.folder.names() == before)
+    }
+
+    @Test(
+        "the loss of the terminal, like Ctrl-C, ends a backup without a file, and a check",
+        arguments: [
+            ("backup", "copy.hornbeam", "interrupted: no file was written\n"),
+            ("check", "", "interrupted: 0 problems found until then\n"),
+        ])
+    func interruptedUpkeep(command: String, operand: String, message: String) throws {
+        let before = try library.folder.names()
+        for signal in ["INT", "HUP"] {
+            let run = try CommandRun(
+                shell: "env --default-signal=\(signal) --block-signal=\(signal) "
+                    + "sh -c 'kill -\(signal) $$; exec hornbeam \(command) library.hornbeam \(operand)'",
+                in: library.folder.path)
+            #expect(run.code == 130 && run.output.isEmpty && run.errors == message, "\(run)")
+        }
         #expect(try library.folder.names() == before)
     }
 }

@@ -5,6 +5,8 @@ import Foundation
 import HornbeamTestSupport
 import Testing
 
+@testable import HornbeamCommand
+
 @Suite("hornbeam shell, at a terminal")
 struct ShellTerminalTests {
     private let library: Library
@@ -91,13 +93,76 @@ struct ShellTerminalTests {
         for columns in ["a.id", "SUM(a.year + i.year)"] {
             session.type("SELECT \(columns) FROM Book a \(many) JOIN Book g ON true")
             session.type(" JOIN Book h ON true JOIN Book i ON true JOIN Book j ON true;\n")
-            // By then it runs.
-            usleep(1_000_000)
+            try session.waitUntilItWorks()
             session.type("\u{3}")
             try session.read(until: "interrupted\nhornbeam> ")
         }
         _ = try session.answer(".output")
         #expect(try session.answer("SELECT COUNT(*) AS n FROM Author;").hasSuffix("n\n─\n2"))
+    }
+
+    @Test("the prompt shows an open transaction; an error undoes its statement alone, and the end undoes all")
+    func transactions() throws {
+        let session = try session()
+        session.type("BEGIN;\n")
+        try session.read(until: "\nhornbeam*> ")
+        session.type("INSERT INTO Author (id, name)\n")
+        try session.read(until: "\n      ...> ")
+        session.type("VALUES (7, 'Ada');\n")
+        try session.read(until: "1 entity changed\nhornbeam*> ")
+        session.type("INSERT INTO Author (id, name) VALUES (8, 'Bea'), (9, 'Ada');\n")
+        let shown = try session.read(until: "the transaction is still open\nhornbeam*> ")
+        #expect(shown.contains("Author 9 can't be saved"), "\(shown)")
+        session.type(".check\n")
+        try session.read(until: "COMMIT or ROLLBACK ends it\nthe transaction is still open\nhornbeam*> ")
+        session.type("SELECT COUNT(*) AS n FROM Author;\n")
+        try session.read(until: "n\n─\n3\nhornbeam*> ")
+        // Ctrl-C at the prompt drops the line and nothing else.
+        session.type("SEL\u{3}")
+        try session.read(until: "^C\nhornbeam*> ")
+        session.type("COMMIT;\n")
+        try session.read(until: "\nhornbeam> ")
+        session.type("BEGIN; DELETE FROM Author;\n")
+        try session.read(until: "3 entities changed\nhornbeam*> ")
+        session.type("\u{4}")
+        try session.read(until: "the transaction is rolled back\n")
+        #expect(session.wait() == 0)
+        #expect(try library.lines("query", "Author", "--count") == ["3"])
+    }
+
+    @Test("a terminal that is gone rolls the transaction back")
+    func lostTerminal() throws {
+        let session = try session()
+        session.type("BEGIN; DELETE FROM Book;\n")
+        try session.read(until: "5 entities changed\nhornbeam*> ")
+        session.hangUp()
+        #expect(session.wait() != 0)
+        #expect(try library.lines("query", "Book", "--count") == ["5"])
+    }
+
+    @Test("a dot command may stand behind a statement, and ? alone is .help")
+    func lines() throws {
+        let session = try session()
+        #expect(try session.answer("?").contains("\n.help [COMMAND]"))
+        session.type("SELECT id FROM Author LIMIT 1; .quit\n")
+        try session.read(until: "id\n──\n 1\n")
+        #expect(session.wait() == 0)
+    }
+
+    @Test("Ctrl-C in the pager leaves the command alone")
+    func pagerInterruption() throws {
+        let pager = try library.folder.write(
+            "pager", "#!/bin/sh\ntrap 'echo caught' INT\ncat\nread x </dev/tty\necho left\n")
+        chmod(pager, 0o755)
+        let session = try TerminalSession(
+            ["sql", library.file, "SELECT a.id FROM Book a JOIN Book b ON true"], home: home, rows: 8,
+            environment: ["PAGER": pager])
+        for _ in 0..<25 { try session.read(until: "\n") }
+        session.type("\u{3}")
+        try session.read(until: "caught")
+        session.type("\n")
+        try session.read(until: "left")
+        #expect(session.wait() == 0)
     }
 
     @Test("what is longer than the screen goes through the pager, and what fits doesn't")
@@ -115,19 +180,27 @@ struct ShellTerminalTests {
 
     @Test(
         "control characters and changes of direction never reach the terminal",
-        arguments: [
-            "table", "column", "line", "json", "jsonl", "csv", "tsv", "markdown",
-        ])
-    func hostile(_ mode: String) throws {
+        arguments: ResultMode.allCases)
+    func hostile(_ mode: ResultMode) throws {
         let hostile = #"{"id":"evil","title":"a\u001b[31mb\u009b2J\u202ec\u0007\u0000d"}"#
         _ = try CommandRun("import", library.file, "Book", "-", input: hostile)
         let session = try session()
-        _ = try session.answer(".mode \(mode)")
+        _ = try session.answer(".mode \(mode.rawValue)")
         let shown = try session.answer("SELECT title FROM Book WHERE id = 'evil';")
         let answer = shown.split(separator: "\n").drop { !$0.hasPrefix("title") && !$0.contains("a\\") }
             .joined(separator: "\n")
         #expect(answer.contains("[31mb"), "\(shown)")
         let raw = answer.unicodeScalars.filter { $0.value < 0x20 && $0 != "\n" || (0x7F...0x9F).contains($0.value) }
         #expect(raw.isEmpty && !answer.contains("\u{202E}"), "\(answer.debugDescription)")
+    }
+
+    @Test("neither do they in JSON lines of query, search and export", arguments: ["query", "search", "export"])
+    func hostileLines(_ command: String) throws {
+        let hostile = #"{"id":"evil","title":"a\u202ec"}"#
+        _ = try CommandRun("import", library.file, "Book", "-", input: hostile)
+        let words = ["query": ["--json"], "search": ["--json", "a"], "export": []][command] ?? []
+        let session = try TerminalSession([command, library.file, "Book"] + words, home: home)
+        let shown = try session.read(until: #"a\u202ec"#)
+        #expect(!shown.contains("\u{202E}"))
     }
 }

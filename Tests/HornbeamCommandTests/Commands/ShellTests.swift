@@ -5,6 +5,8 @@ import Foundation
 import HornbeamTestSupport
 import Testing
 
+@testable import HornbeamCommand
+
 @Suite("hornbeam shell, from pipes and scripts")
 struct ShellTests {
     private let library: Library
@@ -118,6 +120,43 @@ struct ShellTests {
             run.errors == "hornbeam: standard input, line 8: $least has no value; .params lists those that have one\n")
     }
 
+    @Test("? has the value of .params by its number; one without a value is an error that says how to give it")
+    func positions() throws {
+        let run = try shell(
+            "--mode", "csv",
+            input: """
+                .params set 2 1966
+                .params set ?1 sol
+                .params set year 1970
+                SELECT id FROM Book WHERE id = ? OR year > ? AND year < $year;
+                SELECT id FROM Book WHERE year < ?2;
+                .params
+                .params set 0 1
+                """)
+        #expect(
+            run.output == """
+                id
+                sol
+                left
+                id
+                sol
+                cyb
+                name   value
+                ─────  ─────
+                ?1     "sol"
+                ?2     1966
+                $year  1970
+
+                """)
+        #expect(run.errors.contains("line 7: “0” is no name of a parameter"), "\(run)")
+        let missing = try shell(input: ".params set 1 1\nSELECT id FROM Book WHERE year < ? AND year > ?;")
+        #expect(
+            missing.errors.contains(
+                "line 2, character 46: no value is given for ?2: “.params set 2 VALUE” gives it one\n"), "\(missing)")
+        let name = try shell(input: "SELECT id FROM Book WHERE year < $y;")
+        #expect(name.errors.contains("no value is given for $y: “.params set y VALUE” gives it one\n"), "\(name)")
+    }
+
     @Test(".output sends results to a file, which appears when it is whole")
     func output() throws {
         let target = library.folder.path + "/out.csv"
@@ -207,10 +246,9 @@ struct ShellTests {
     func help() throws {
         let run = try shell(input: ".help\n.help export\n.help .mode\n.quit\nSELECT nothing;")
         #expect(run.code == 0 && run.errors.isEmpty)
-        for name in [
-            "tables", "schema", "indexes", "mode", "output", "timer", "explain", "stats", "params", "import", "export",
-            "check", "backup", "read", "help", "quit",
-        ] { #expect(run.output.contains("\n.\(name)") || run.output.hasPrefix(".\(name)"), "\(name)") }
+        for command in DotCommands.all {
+            #expect(("\n" + run.output).contains("\n\(command.usage) "), "\(command.name)")
+        }
         #expect(run.output.contains("\nUsage: .export [options] TYPE\n") && run.output.contains("\n.mode [MODE]: "))
     }
 

@@ -6,8 +6,9 @@ import Hornbeam
 
 /// Belongs to one thread.
 final class Dialogue {
-    private static let prompt = "hornbeam> "
-    private static let continuation = "     ...> "
+    /// The star stands for an open transaction.
+    private static let prompts = (idle: "hornbeam> ", inTransaction: "hornbeam*> ")
+    private static let continuation = "...> "
 
     private let shell: Shell
     private var splitter = StatementSplitter()
@@ -28,7 +29,7 @@ final class Dialogue {
         while !shell.hasQuit, !Interruption.isTermination {
             try shell.console.flush()
             Interruption.watch()
-            switch editor.read(splitter.isOpen ? Self.continuation : Self.prompt) {
+            switch editor.read(prompt) {
             case .line(let line): take(line, editor)
             case .interrupted:
                 if Interruption.isTermination { return .interrupted }
@@ -40,6 +41,13 @@ final class Dialogue {
             }
         }
         return Interruption.isTermination ? .interrupted : .ok
+    }
+
+    /// Of a statement's second line it has the width of that of the first.
+    private var prompt: String {
+        let first = OpenStore.isInTransaction ? Self.prompts.inTransaction : Self.prompts.idle
+        guard splitter.isOpen else { return first }
+        return String(repeating: " ", count: first.count - Self.continuation.count) + Self.continuation
     }
 
     private func openHistory(_ editor: LineEditor) {
@@ -63,21 +71,26 @@ final class Dialogue {
             do { try history?.add(entry) } catch { giveUpHistory(error) }
         }
         for piece in pieces {
-            Interruption.watch()
             do {
-                _ = try shell.run(piece)
-            } catch is InterruptedWork {
-                shell.console.answer("interrupted")
-                return
-            } catch is ScriptFailure {
-                return
+                if try shell.run(piece) == .interrupted { return }
             } catch {
-                try? shell.console.flush()
-                shell.console.report(ErrorText.of(error))
+                report(error)
                 return
             }
             if shell.hasQuit { return }
         }
+    }
+
+    private func report(_ error: any Error) {
+        switch error {
+        case is InterruptedWork: shell.console.answer("interrupted")
+        // Has been reported with its place.
+        case is ScriptFailure: break
+        default:
+            try? shell.console.flush()
+            shell.console.report(ErrorText.of(error))
+        }
+        if OpenStore.isInTransaction { shell.console.answer("the transaction is still open") }
     }
 
     private func completions(_ before: String) -> LineEditor.Completions {

@@ -22,12 +22,13 @@ enum DotAnswers {
 
     static func indexes(_ shell: Shell, _ words: [String]) throws -> ExitCode {
         guard words.count <= 1 else { throw UsageError(".indexes takes one type", hint: "Usage: .indexes [TYPE]") }
+        var types = try StoreSummary.read(shell.file).entityTypes
         if let name = words.first {
-            _ = try OpenStore.snapshot(shell.file) {
-                try Selection.type(name, in: try SchemaCatalogue.load($0).descriptions)
+            guard let type = types.first(where: { $0.name == name }) else {
+                throw Selection.unknownType(name, among: types.map(\.name))
             }
+            types = [type]
         }
-        let types = try StoreSummary.read(shell.file).entityTypes.filter { words.isEmpty || $0.name == words[0] }
         try shell.console.paged {
             var table = shell.console.table([
                 TableColumn(title: "entity type"), TableColumn(title: "index"), TableColumn(title: "kind"),

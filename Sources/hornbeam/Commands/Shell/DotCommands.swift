@@ -42,7 +42,7 @@ enum DotCommands {
             run: { try Settings.set(\.isExplained, $0, $1) }),
         DotCommand(
             name: ".params", operands: ["[set|clear]", "[NAME]", "[VALUE]"],
-            summary: "list, set or clear the values of $NAME",
+            summary: "list, set or clear the values of $NAME, or of ? by its number",
             run: Settings.params),
         command(".stats", InfoCommand.declaration, [], isPaged: true),
         command(".import", ImportCommand.declaration, [.data, .type], writes: true),
@@ -53,7 +53,9 @@ enum DotCommands {
             guard words.count == 1 else { throw UsageError(".read needs a file", hint: "Usage: .read SCRIPT") }
             return try shell.run(script: words[0])
         },
-        DotCommand(name: ".help", operands: ["[COMMAND]"], summary: "list these commands, or explain one", run: help),
+        DotCommand(
+            name: ".help", operands: ["[COMMAND]"], summary: "list these commands, as ? alone does, or explain one",
+            run: help),
         DotCommand(name: ".quit", summary: "end the shell") { shell, _ in
             shell.hasQuit = true
             return .ok

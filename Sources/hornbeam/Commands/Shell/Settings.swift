@@ -42,8 +42,8 @@ enum Settings {
         switch (words.first, words.count) {
         case (nil, _), ("list", 1):
             var table = shell.console.table([TableColumn(title: "name"), TableColumn(title: "value")])
-            for (name, value) in shell.parameters.sorted(by: { $0.key < $1.key }) {
-                try table.add(["$" + name, value.json])
+            for (name, value) in shell.parameters.sorted(by: { Self.order($0.key) < Self.order($1.key) }) {
+                try table.add([Self.shown(name), value.json])
             }
             try table.finish()
         case ("set", 3): shell.parameters[try name(words[1])] = StatementParameters.value(words[2])
@@ -51,19 +51,27 @@ enum Settings {
         case ("clear", 2):
             let name = try name(words[1])
             guard shell.parameters.removeValue(forKey: name) != nil else {
-                throw CommandError("$\(name) has no value; .params lists those that have one")
+                throw CommandError("\(shown(name)) has no value; .params lists those that have one")
             }
         default: throw UsageError("“.params \(words.joined(separator: " "))” isn't understood", hint: usage)
         }
         return .ok
     }
 
-    /// The name of a parameter, with or without its sign.
+    private static func shown(_ name: String) -> String { (Int(name) == nil ? "$" : "?") + name }
+
+    /// Numbers in their order, before names.
+    private static func order(_ name: String) -> (Int, String) { (Int(name) ?? .max, name) }
+
+    /// The name of a parameter, or its number, with or without the sign.
     private static func name(_ word: String) throws(UsageError) -> String {
-        let name = word.hasPrefix("$") || word.hasPrefix(":") ? String(word.dropFirst()) : word
+        let name = ["$", ":", "?"].contains(word.first) ? String(word.dropFirst()) : word
+        if let number = Int(name), (1...1_000).contains(number) { return "\(number)" }
         let isName = !name.isEmpty && name.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
         guard isName, Int(name) == nil else {
-            throw UsageError("“\(word)” is no name of a parameter", hint: "a statement has it as $name")
+            throw UsageError(
+                "“\(word)” is no name of a parameter",
+                hint: "a statement has it as $name; the first ? has the number 1, the last there may be 1000")
         }
         return name
     }

@@ -11,7 +11,7 @@ final class Shell {
     var isReadOnly = false
     var isTimed = false
     var isExplained = false
-    /// The values of $name.
+    /// The values of $name, and by their numbers those of ?.
     var parameters: [String: Value] = [:]
     /// Whether .quit was given.
     var hasQuit = false
@@ -47,7 +47,8 @@ final class Shell {
         }
         if Interruption.isRequested { return .interrupted }
         guard let last = splitter.finish() else { return .ok }
-        if !last.isCommand, (try? Statement(last.text))?.changesData == true {
+        let changesData = (try? Statement(last.text))?.changesData == true || TransactionWord(last.text) == .commit
+        if !last.isCommand, changesData {
             // A pipe that broke before WHERE must not delete everything.
             console.report(
                 "\(reader.path), line \(last.line): a statement that changes data ends with a semicolon: was the "
@@ -98,21 +99,60 @@ final class Shell {
 
     /// Runs a statement. All statements of the shell come here.
     private func run(statement text: String) throws {
+        if let word = TransactionWord(text) { return try run(word) }
         var run = StatementRun(console: console)
         run.form = form
         run.isTimed = isTimed
         run.isExplained = isExplained
         run.isReadOnly = isReadOnly
-        run.parameters = StatementParameters(names: try Self.used(parameters, in: text))
-        try run.run(text, on: file)
+        // First, because an error in the text counts more than a value that it lacks.
+        let statement = try Statement(text)
+        run.parameters = try self.parameters(of: text)
+        try run.run(statement, on: file)
     }
 
-    /// The values that the statement asks for: it refuses others.
-    private static func used(_ parameters: [String: Value], in text: String) throws -> [String: Value] {
-        if parameters.isEmpty { return [:] }
+    private func run(_ word: TransactionWord) throws {
+        let start = ContinuousClock.now
+        try word.run(isReadOnly: isReadOnly)
+        if isTimed { console.answer("time: \(Spelling.time(start.duration(to: .now)))") }
+    }
+
+    /// Rolls back the transaction that is open, and says so. The shell ends.
+    func endTransaction() {
+        guard OpenStore.isInTransaction else { return }
+        do {
+            try OpenStore.endTransaction(keeps: false)
+            console.answer("the transaction is rolled back")
+        } catch { console.report(ErrorText.of(error)) }
+    }
+
+    /// The values that a statement asks for: it refuses others.
+    private func parameters(of text: String) throws -> StatementParameters {
+        var used = StatementParameters()
         var lexer = StatementLexer(text)
-        let names = Set(try lexer.tokens().compactMap { $0.token.parameterName })
-        return parameters.filter { names.contains($0.key) }
+        var next = 0
+        for (token, place, _) in try lexer.tokens() {
+            guard case .parameter(let name) = token else { continue }
+            if name == nil { next += 1 }
+            switch name ?? .position(next) {
+            case .name(let name):
+                guard let value = parameters[name] else { throw noValue("$\(name)", for: name, in: text, at: place) }
+                used.names[name] = value
+            case .position(let number):
+                guard let value = parameters["\(number)"] else {
+                    throw noValue("?\(number)", for: "\(number)", in: text, at: place)
+                }
+                let missing = max(0, number - used.positions.count)
+                used.positions += Array(repeating: .null, count: missing)
+                used.positions[number - 1] = value
+            }
+        }
+        return used
+    }
+
+    private func noValue(_ parameter: String, for name: String, in text: String, at place: TextPlace) -> HornbeamError {
+        StatementFailure.error(
+            "no value is given for \(parameter): “.params set \(name) VALUE” gives it one", in: text, at: place)
     }
 
     // MARK: Output
@@ -122,7 +162,7 @@ final class Shell {
         try finishOutput()
         guard let path else { return }
         output = try OutputFile.open(path, replaces: replaces)
-        console.target = output
+        console.target = output?.sink
     }
 
     /// Gives a file of .output its name.
@@ -137,13 +177,6 @@ final class Shell {
 
 /// An error that has been reported already, with its place in a script.
 struct ScriptFailure: Error {}
-
-extension StatementToken {
-    fileprivate var parameterName: String? {
-        if case .parameter(.name(let name)?) = self { return name }
-        return nil
-    }
-}
 
 /// An error's message with the line of the script instead of that of the statement.
 struct ErrorPlace {

@@ -12,7 +12,8 @@ enum ShellCommand {
         discussion: "Statements of the query language end with a semicolon; a line that begins with a dot is a "
             + "command of the shell, and .help lists those. From a terminal lines can be edited, completed with Tab "
             + "and brought back; Ctrl-C ends the statement that runs, Ctrl-D the shell. From a pipe or a script the "
-            + "first error ends it, with its line and exit code 1.",
+            + "first error ends it, with its line and exit code 1. Statements between BEGIN and COMMIT are one "
+            + "transaction; ROLLBACK, or the end of the shell, undoes them.",
         operands: [.store],
         options: [
             .value("command", "c", "STATEMENT", "run this instead of reading; may be repeated"),
@@ -34,6 +35,7 @@ enum ShellCommand {
         // A file of .output that isn't whole goes away with it.
         defer { console.target = nil }
         return try OpenStore.holding(shell.file) {
+            defer { shell.endTransaction() }
             // Before anything is asked: a store that can't be opened is an error at once.
             try OpenStore.snapshot(shell.file) { _ in }
             do {
@@ -49,10 +51,17 @@ enum ShellCommand {
     private static func run(_ shell: Shell, _ arguments: Arguments) throws -> ExitCode {
         let statements = arguments.all("command")
         let scripts = arguments.all("file")
-        if statements.isEmpty, scripts.isEmpty {
-            if isatty(STDIN_FILENO) == 1, shell.console.isOutputTerminal { return try Dialogue(shell).run() }
-            return try shell.run(script: "-")
+        if statements.isEmpty, scripts.isEmpty, isatty(STDIN_FILENO) == 1, shell.console.isOutputTerminal {
+            return try Dialogue(shell).run()
         }
+        let code = try run(shell, statements, statements.isEmpty && scripts.isEmpty ? ["-"] : scripts)
+        guard code == .ok, !shell.hasQuit, OpenStore.isInTransaction else { return code }
+        // As with a statement that was cut off: changes that somebody expects to be there are not.
+        shell.console.report("the input ends before COMMIT")
+        return .failure
+    }
+
+    private static func run(_ shell: Shell, _ statements: [String], _ scripts: [String]) throws -> ExitCode {
         for (place, text) in statements.enumerated() {
             let name = statements.count == 1 ? "--command" : "--command \(place + 1)"
             let code = try shell.run(text: text, named: name)
