@@ -269,13 +269,14 @@ final class Verification: Sendable {
     func checkIsTrees(_ expected: Expectation) throws(StorageError) {
         let run = SectorRun(start: expected.number, count: expected.sectors)
         guard !foreign.containsAny(of: run) else {
-            throw Self.corrupt(expected, "a tree refers to it, but that place is free or the store's own")
+            throw Self.corrupt(expected, "a tree refers to it, but its sectors are free or hold the store's own data")
         }
     }
 
     func checkBirth(_ expected: Expectation, _ newestBirth: UInt64) throws(StorageError) {
         guard expected.birth <= newestBirth else {
-            throw Self.corrupt(expected, "its birth \(expected.birth) is after its snapshot \(newestBirth)")
+            throw Self.corrupt(
+                expected, "it belongs to transaction \(expected.birth), after its snapshot \(newestBirth)")
         }
     }
 
@@ -407,7 +408,7 @@ final class Verification: Sendable {
             throw corrupt(expected, "it is of kind \(header.kind), not \(expected.kind)")
         }
         guard header.birth == expected.birth else {
-            throw corrupt(expected, "it was born in \(header.birth), its parent says \(expected.birth)")
+            throw corrupt(expected, "transaction \(header.birth) wrote it, its parent says \(expected.birth)")
         }
         guard header.level == expected.level else {
             throw corrupt(expected, "it has level \(header.level), not \(expected.level)")

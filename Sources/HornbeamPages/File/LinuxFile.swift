@@ -97,7 +97,7 @@ extension LinuxFile {
     package func reopenForWriting(_ options: StoreOptions) throws(StorageError) -> any StoreFile {
         let descriptor = hbs_reopen(descriptor, O_RDWR)
         guard descriptor >= 0 else {
-            throw .readOnly("\(path) was not closed: open it once where it may be written to, to recover it")
+            throw .readOnly("\(path) was not closed: open it once with the right to write, to recover it")
         }
         hbs_survive_file_limit()
         return try Self.adopt(descriptor) { () throws(StorageError) in

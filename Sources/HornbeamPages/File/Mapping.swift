@@ -81,8 +81,8 @@ package final class Mapping: @unchecked Sendable {
     private static func refusal(_ code: Int32, _ minimum: Int, _ path: String) -> StorageError {
         guard code == ENOMEM else { return .io(operation: "mmap", path: path, errno: code) }
         return .unsupported(
-            "mapping \(path): \(minimum >> 20) MiB of address space are needed and not to be had; raise the limit "
-                + "(ulimit -v), or free some")
+            "mapping \(path) needs \(minimum >> 20) MiB of address space, which this process can't get: raise the "
+                + "limit (ulimit -v), or free some")
     }
 
     deinit {

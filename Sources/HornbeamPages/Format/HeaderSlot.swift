@@ -102,7 +102,7 @@ extension HeaderSlot {
             switch (cipher, keys) {
             case (let cipher?, let keys?): try Self.seal(buffer, keys, cipher)
             case (nil, nil): break
-            default: throw .invalid("a header with a key, or a cipher, alone")
+            default: throw .invalid("a header needs both a key and a cipher, or neither")
             }
             bytes.set(Self.checksum(of: Bytes(buffer)), at: 8)
         }

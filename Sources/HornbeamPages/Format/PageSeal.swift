@@ -196,5 +196,5 @@ enum PageSeal {
         Bytes(start: reserve, count: Self.reserve).allSatisfy { $0 == 0 }
     }
 
-    static let forged = "it is not what was written there with this store's key (authentication failed)"
+    static let forged = "it was not written with this store's key, or was changed since (authentication failed)"
 }

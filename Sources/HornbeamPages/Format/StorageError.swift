@@ -93,15 +93,15 @@ extension StorageError: CustomStringConvertible {
         case .unknownFeatures(let path, let names):
             return "\(path) uses features this library lacks (\(names.joined(separator: ", "))): use a newer Hornbeam"
         case .busy(let what), .readOnly(let what), .invalid(let what), .unsupported(let what): return what
-        case .cancelled: return "the read was ended before its result was there: its task was cancelled"
+        case .cancelled: return "the read ended without a result, because its task was cancelled"
         case .full(let path):
             return """
-                no space left for \(path); nothing was lost: make room on the disk, end snapshots that keep what was \
-                deleted since, or delete entries, not too many in one transaction (some room is kept for that)
+                no space left for \(path); nothing was lost: make room on the disk, end open reads, which keep deleted \
+                entries, or delete entries, a few in each transaction (the store keeps some room for that)
                 """
         case .exists(let path): return "\(path) exists already"
         case .keyNeeded(let path): return "\(path) is encrypted: open it with its key or passphrase"
-        case .wrongKey(let path): return "the key or passphrase is not one of \(path)'s"
+        case .wrongKey(let path): return "the key or passphrase doesn't open \(path)"
         case .notEncrypted(let path):
             return "\(path) is not encrypted: open it without a key, or make an encrypted copy (`hornbeam encrypt`)"
         case .tooLarge(let what, let size, let limit):

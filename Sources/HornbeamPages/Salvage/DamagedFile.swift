@@ -72,7 +72,7 @@ package final class DamagedFile {
         space = SpaceMap(pageSize: pageSize, reserve: PageSeal.reserve(keys?.cipher))
         let extent = FileFormat.extentSectors
         space.grow(to: (sectorCount + extent - 1) / extent * extent)
-        if header == nil { notes.append("both header slots are lost: the newest commits may be, too") }
+        if header == nil { notes.append("both header slots are lost: the newest commits may be lost, too") }
         if let header, header.fileSectors > sectorCount {
             notes.append("the file is cut short: \(header.fileSectors - sectorCount) sectors are missing at its end")
         }
@@ -263,7 +263,7 @@ package final class DamagedFile {
     private func loadSpace() {
         let named = header.map { ($0.directory, $0.directorySectors, $0.fileSectors) }
         guard let (directory, sectors, fileSectors) = named ?? findDirectory() else {
-            return notes.append("the space map is lost: what is current can't be told from what was changed since")
+            return notes.append("the space map is lost: current pages can't be told from outdated ones")
         }
         let count = SpaceMapPage.count(fileSectors: fileSectors, extentsPerMap: space.extentsPerMap)
         isMapKnown = [Bool](repeating: false, count: count)

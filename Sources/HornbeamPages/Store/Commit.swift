@@ -263,7 +263,9 @@ extension PageStore {
         try unwritten.write(part, newest: visible, cipher: cipher, cache: cipher == nil ? nil : cache) {
             (number, pages) throws(StorageError) in
             // Reads the atomic, because a thread that announces a state has the pipeline's lock.
-            guard !pipeline.hasFailed else { throw .invalid("\(file.path) has failed: nothing is written any more") }
+            guard !pipeline.hasFailed else {
+                throw .invalid("writing to \(file.path) failed earlier: close the store and open it again")
+            }
             try file.write(Bytes(pages), at: number << FileFormat.sectorShift)
             side.noteWritten(pages.count)
             for offset in stride(from: 0, to: pages.count, by: pageSize) {
@@ -367,7 +369,8 @@ extension PageStore {
                 else { continue }
                 if let problem = verification.structureProblem(Bytes(frame.buffer), kind) {
                     // A defect of the engine, or the result of changing forged pages.
-                    throw .corrupt(Corruption(page: frame.run.start, reason: "it would be made wrong: \(problem)"))
+                    throw .corrupt(
+                        Corruption(page: frame.run.start, reason: "the commit would write it damaged: \(problem)"))
                 }
             }
         }

@@ -13,7 +13,7 @@ extension PageView {
             sectors: PagePointer.sectors(pointer), isCompressible: true)
         guard kind == .leaf, expected.sectors <= CompressedPage.maximumSectors else {
             throw .corrupt(
-                Corruption(page: expected.number, reason: "\(expected.sectors) sectors are no size of a \(kind)"))
+                Corruption(page: expected.number, reason: "a \(kind) can't have \(expected.sectors) sectors"))
         }
         if let mapping, store.verification.isVerified(expected) {
             let page = try store.verification.page(expected, in: mapping, newestBirth: newestBirth(of: expected))
@@ -37,7 +37,8 @@ extension PageView {
         guard kind == .leaf, let leaf = unplaced?.find(pointer)?.baseAddress,
             PageHeader(reading: UnsafeRawPointer(leaf)).birth == birth
         else {
-            throw .corrupt(Corruption(page: PagePointer.number(pointer), reason: "it is no leaf of this transaction"))
+            throw .corrupt(
+                Corruption(page: PagePointer.number(pointer), reason: "it is not a leaf of this transaction"))
         }
         return UnsafeRawPointer(leaf)
     }

@@ -66,7 +66,7 @@ final class Follower: Sendable {
                 try renew(&held)
                 if try pin(held.state.transaction, &held) { return held.state }
             }
-            throw .busy("\(file.path): its writer tells new states faster than one of them can be pinned")
+            throw .busy("\(file.path) changes faster than a read can begin: try again")
         }
     }
 
@@ -170,7 +170,8 @@ final class Follower: Sendable {
     private func note(_ found: Found, _ held: inout Held) throws(StorageError) {
         let root = found.root
         guard root.fileSectors <= UInt64(file.maximumBytes) >> FileFormat.sectorShift else {
-            throw .unsupported("\(file.path) is larger than the address space this process may use")
+            throw .unsupported(
+                "\(file.path) is larger than the address space of this process: raise the limit (ulimit -v)")
         }
         if found.life != held.life { verification.forgetBirths() }
         let sectors = Swift.min(root.fileSectors, try file.size() >> FileFormat.sectorShift)
@@ -211,7 +212,7 @@ final class Follower: Sendable {
                     }
                     throw .busy(
                         "another process has kept commits of \(file.path) in its memory for \(time): is it stopped, "
-                            + "or has writing failed? They are readable once it has closed the file, or has ended")
+                            + "or has writing failed? They can be read once it closes the file or ends")
                 }
                 Claim.pause(milliseconds: 1)
                 waited += 1

@@ -70,7 +70,7 @@ package final class LongPageWriter {
 
     private func ensureOpen() throws(StorageError) {
         guard pages.isOpen, pages.openLongPages.contains(number) else {
-            throw .invalid("the value is finished or was given up, by a rollback perhaps, or the transaction has ended")
+            throw .invalid("the value takes no more bytes: it is finished or rolled back, or its transaction has ended")
         }
     }
 
@@ -78,7 +78,7 @@ package final class LongPageWriter {
     package func append(_ bytes: Bytes) throws(StorageError) {
         try ensureOpen()
         guard UInt64(bytes.count) <= size - page.count else {
-            throw .invalid("more bytes than the \(size) that the value was to have")
+            throw .invalid("the value was begun with a size of \(size) bytes: give no more")
         }
         do throws(StorageError) {
             try pages.checkWritable()
@@ -96,7 +96,7 @@ package final class LongPageWriter {
     package func finish() throws(StorageError) {
         try ensureOpen()
         guard page.count == size else {
-            throw .invalid("the value was to have \(size) bytes, and has \(page.count)")
+            throw .invalid("the value was begun with a size of \(size) bytes, but has \(page.count)")
         }
         // Born now, not when it was begun: savepoints made since then don't have it.
         birth = pages.birth

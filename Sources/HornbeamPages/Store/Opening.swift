@@ -27,7 +27,7 @@ extension PageStore {
                 throw error
             }
         }
-        throw .invalid("\(path) is a link that leads nowhere: no store can be made there")
+        throw .invalid("\(path) is a link to a missing file: a store can't be created there")
     }
 
     /// Opens the store in `file`, or creates one if the file is empty. It has no thread: its commits checkpoint.
@@ -181,7 +181,8 @@ extension PageStore {
         // The file may have grown since the checkpoint. Sectors that the map does not have are free.
         let sectors = FileFormat.fileSectors(within: try file.size() >> FileFormat.sectorShift)
         guard sectors <= UInt64(file.maximumBytes) >> FileFormat.sectorShift else {
-            throw .unsupported("\(file.path) is larger than the address space this process may use")
+            throw .unsupported(
+                "\(file.path) is larger than the address space of this process: raise the limit (ulimit -v)")
         }
         space.grow(to: sectors)
         verification.noteFileSize(sectors: space.sectorCount)
@@ -261,7 +262,8 @@ extension WriterSide {
         for run in ownRuns {
             guard space.isOwned(run) else {
                 throw .corrupt(
-                    Corruption(page: run.start, reason: "the space map has a part of the store's own as free"))
+                    Corruption(page: run.start, reason: "the space map marks a part of the store's own sectors as free")
+                )
             }
             space.reserve(run)
         }

@@ -155,7 +155,7 @@ package struct SpaceAccount {
             seen[word] |= bit
         }
         if isTwice { return "two places refer to it, or to a part of it" }
-        return isFree ? "it is referred to, but the space map has a part of it as free" : nil
+        return isFree ? "it is in use, but the space map marks a part of it as free" : nil
     }
 
     /// After every page was added: texts on sectors that are marked as in use, but belong to no page.

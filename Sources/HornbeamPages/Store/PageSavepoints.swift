@@ -32,7 +32,7 @@ extension PageWriter {
     package func addSavepoint() throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
         guard birth + 1 < FileFormat.maximumNumber else {
-            throw .unsupported("\(store.file.path) is at its last transaction number: copy it to a new store")
+            throw .unsupported("\(store.file.path) has used up its transaction numbers: copy it to a new store")
         }
         savepoints.append(
             PageSavepoint(

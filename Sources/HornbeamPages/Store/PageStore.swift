@@ -185,7 +185,7 @@ package final class PageStore: @unchecked Sendable {
     /// by this thread, `.failed` after an earlier failure, `.readOnly` in a read-only store.
     package func beginWrite(_ wait: TurnWait = .inOrder) throws(StorageError) -> PageWriter {
         try checkProcess()
-        guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
+        guard !options.readOnly else { throw .readOnly("\(file.path) is open read-only: open it for writing") }
         try takeTurn(wait)
         do throws(StorageError) {
             try checkUsable()
@@ -210,14 +210,14 @@ package final class PageStore: @unchecked Sendable {
         }
         guard !turn.isMine else {
             throw .invalid(
-                "a write transaction is open in this thread, or waits for it: use its context, or end it first")
+                "this thread has a write transaction already, open or waiting: use its context, or end it first")
         }
         switch wait {
         case .no: break
         case .inOrder: turn.take(briefly: briefly)
         case .behindOthers: turn.takeBehindOthers()
         case .inThread:
-            guard takeThreadsTurn() else { throw .busy("the store's thread is to end") }
+            guard takeThreadsTurn() else { throw .busy("the store is being closed") }
         }
     }
 
@@ -245,7 +245,7 @@ package final class PageStore: @unchecked Sendable {
     /// reaches these numbers by itself, but a file may claim them.
     func checkNumbers(transaction: UInt64, checkpoint: UInt64) throws(StorageError) {
         guard transaction < FileFormat.maximumNumber, checkpoint < FileFormat.maximumNumber else {
-            throw .unsupported("\(file.path) is at its last transaction or checkpoint number: copy it to a new store")
+            throw .unsupported("\(file.path) has used up its transaction or checkpoint numbers: copy it to a new store")
         }
     }
 

@@ -179,7 +179,7 @@ package final class PageWriter {
         let run = SectorRun(start: number, count: UInt32(side.space.pageSectors))
         let source = try view.page(number, birth: birth, kind: kind, level: level)
         guard frames.isSpilled(run) else {
-            throw .corrupt(Corruption(page: number, reason: "its parent takes it for the open transaction's"))
+            throw .corrupt(Corruption(page: number, reason: "its parent marks it as a page of the open transaction"))
         }
         let bytes = newFrame(run, isNode: true).bytes
         bytes.copyMemory(from: source, byteCount: view.pageSize)
@@ -204,7 +204,7 @@ package final class PageWriter {
         let source = try view.page(number, birth: birth, kind: kind, level: level)
         // A verified leaf of another size. Only a forged parent takes it for a node page.
         guard Int(PageHeader(reading: source).sectors) == side.space.pageSectors else {
-            throw .corrupt(Corruption(page: number, reason: "it is not of a node page's size"))
+            throw .corrupt(Corruption(page: number, reason: "it doesn't have the size of a node"))
         }
         let frame = try newFrame(sectors: nil)
         frame.bytes.copyMemory(from: source, byteCount: view.pageSize)
@@ -232,7 +232,7 @@ package final class PageWriter {
         let run = SectorRun(start: number, count: sectors ?? UInt32(side.space.pageSectors))
         if birth >= ownBirth, freeOwn(run, keepPlace: sectors == nil) { return }
         guard birth < ownBirth, side.space.isOwned(run) else {
-            throw .corrupt(Corruption(page: number, reason: "a tree refers to it, but the space map has it free"))
+            throw .corrupt(Corruption(page: number, reason: "a tree refers to it, but the space map marks it as free"))
         }
         side.space.reserve(run)
         freed.append(RetiredPages.Page(run: run, birth: birth))

@@ -49,7 +49,7 @@ struct EncryptTests {
         #expect(try CommandRun("query", "--passphrase-file", words, secret, "Book", "--count").output == "5\n")
         let other = try folder.write("other", "open barley\n")
         for (options, code, text) in [
-            (["--passphrase-file", other], 1, "is not one of"),
+            (["--passphrase-file", other], 1, "doesn't open"),
             (["--key-file", words], 1, "64 hexadecimal digits"),
             (["--key-file", folder.path("none")], 1, "can't read the key file"),
             (["--key-file", words, "--passphrase-file", words], 2, "one of them"),

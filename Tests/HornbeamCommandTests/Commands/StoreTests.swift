@@ -226,7 +226,7 @@ struct StoreTests {
         #expect(run.code == 1 && run.output.isEmpty)
         #expect(
             run.errors
-                == "hornbeam: \(crashed) was not closed: open it once where it may be written to, to recover it\n")
+                == "hornbeam: \(crashed) was not closed: open it once with the right to write, to recover it\n")
         chmod(crashed, 0o644)
         #expect(try CommandRun("query", crashed, "Book", "--count").output == "5\n")
     }

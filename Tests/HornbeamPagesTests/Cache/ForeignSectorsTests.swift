@@ -49,7 +49,7 @@ struct ForeignSectorsTests {
         for place in [300, 510, free] {
             let disk = try SimulatedDisk(forged(image, root, leaf, entry, at: place))
             let store = try Toy.open(disk)
-            let reason = "a tree refers to it, but that place is free or the store's own"
+            let reason = "a tree refers to it, but its sectors are free or hold the store's own data"
             #expect(throws: StorageError.corrupt(Corruption(page: place, reason: reason))) {
                 try Toy.cells(of: store)
             }

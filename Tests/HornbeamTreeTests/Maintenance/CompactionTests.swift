@@ -168,7 +168,7 @@ struct CompactionTests {
         var options = SparseStore.options
         options.readOnly = true
         let reading = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()), options: options)
-        #expect(throws: StorageError.readOnly("simulated disk was opened without the right to write")) {
+        #expect(throws: StorageError.readOnly("simulated disk is open read-only: open it for writing")) {
             try reading.compact()
         }
         let memory = try TreeStore.inMemory()

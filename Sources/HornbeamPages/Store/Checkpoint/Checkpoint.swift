@@ -24,7 +24,7 @@ extension PageStore {
     /// writes. Throws `.readOnly` in a read-only store, and an error if the checkpoint was not made.
     package func checkpoint() throws(StorageError) {
         try checkProcess()
-        guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
+        guard !options.readOnly else { throw .readOnly("\(file.path) is open read-only: open it for writing") }
         guard let begun = try beginOwnCheckpoint() else { return }
         begun.write(to: self)
         try takeTurn(briefly: true)

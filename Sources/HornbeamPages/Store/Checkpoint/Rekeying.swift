@@ -7,7 +7,7 @@ extension PageStore {
     /// error the former keys still open the file, and the new one may.
     package func rekey(_ encryption: any StoreEncryption, keepsOthers: Bool) throws(StorageError) {
         try checkProcess()
-        guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
+        guard !options.readOnly else { throw .readOnly("\(file.path) is open read-only: open it for writing") }
         guard let keys = verification.keys else { throw .notEncrypted(path: file.path) }
         try takeTurn(briefly: true)
         defer { turn.give() }

@@ -177,7 +177,7 @@ extension PageStore {
     func withUsableTurn<Result>(
         _ wait: TurnWait, _ body: () throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
-        guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
+        guard !options.readOnly else { throw .readOnly("\(file.path) is open read-only: open it for writing") }
         try takeTurn(wait)
         defer { turn.give() }
         try checkUsable()
