@@ -53,7 +53,7 @@ package final class ValueReader {
     private func findAgain() throws(StorageError) {
         let found = try transaction.find(key, in: tree)
         guard let found, found == value, found.birth <= transaction.version else {
-            throw .invalid("the value was replaced or deleted since its reader was opened: open another")
+            throw .invalid("the value was replaced or deleted since its reader was opened: open a new reader")
         }
         try openPage()
         changes = tree.pointee.changes

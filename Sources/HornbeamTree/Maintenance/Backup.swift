@@ -161,7 +161,7 @@ private struct BackupCopy {
         guard figures.copiedBytes <= pages.statistics.fileBytes else {
             throw .corrupt(
                 Corruption(
-                    page: number, reason: "the trees have more pages than the file has room for: some of them twice"))
+                    page: number, reason: "the trees have more pages than the file: some pages are in two places"))
         }
         let node =
             Self.isCompressed(record, level, source)
@@ -211,7 +211,7 @@ private struct BackupCopy {
         var record: CatalogueRecord
         do throws(StorageError) {
             let cell = node.view.cell(index)
-            guard !cell.isLong else { throw .corrupt(Corruption(reason: "a catalogue record that is a long value")) }
+            guard !cell.isLong else { throw .corrupt(Corruption(reason: "a catalogue record is a long value")) }
             record = try CatalogueRecord(cell.valueBytes, transaction: view.transaction)
         } catch {
             throw error.inTree(name)

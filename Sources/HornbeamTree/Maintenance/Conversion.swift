@@ -81,7 +81,7 @@ extension TreeStore {
         defer { copied.abort() }
         for name in names {
             guard let tree = try read.tree(name), let other = try copied.tree(name) else {
-                throw .corrupt(Corruption(tree: name, reason: "the copy lacks it"))
+                throw .corrupt(Corruption(tree: name, reason: "the copy lacks this tree"))
             }
             var cursor = try read.cursor(tree)
             var otherCursor = try copied.cursor(other)
@@ -130,7 +130,7 @@ private struct EntryCopy {
 
     private func made(_ name: String, _ options: TreeOptions) throws(StorageError) -> TreeID {
         guard let tree = try write.tree(name, create: true, options: options) else {
-            throw .invalid("a tree that was created is not there")
+            throw .invalid("a tree is missing after it was created")
         }
         return tree
     }

@@ -211,7 +211,9 @@ struct SalvageSearch {
                 let name = leaf.keyBytes(index)
                 let cell = leaf.cell(index)
                 do throws(StorageError) {
-                    guard !cell.isLong else { throw .corrupt(Corruption(reason: "a record that is a long value")) }
+                    guard !cell.isLong else {
+                        throw .corrupt(Corruption(reason: "a record of the damaged catalogue is a long value"))
+                    }
                     records.append((name, try CatalogueRecord(cell.valueBytes, transaction: file.newestBirth)))
                 } catch {
                     isCatalogueWhole = false

@@ -24,7 +24,7 @@ package struct SalvageReport: Sendable {
             if lostEntries > 0 { words.append("\(lostEntries) entries are lost in all") }
             words += lostValues.map { "the value of \($0) is lost" }
             if let lostReduction { words.append("its reduction “\(lostReduction)” is lost, its entries are not") }
-            if isDoubtful { words.append("its entries may be out of date, or have been deleted since") }
+            if isDoubtful { words.append("some of its entries may be outdated or deleted") }
             return words
         }
 

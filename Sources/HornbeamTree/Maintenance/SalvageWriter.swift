@@ -58,7 +58,7 @@ struct SalvageWriter {
         }
         let kind = TreeOptions(reduction: kept, isCompressed: options.isCompressed)
         guard let tree = try transaction.tree(name, create: true, options: kind) else {
-            throw .invalid("a tree that was created is not there")
+            throw .invalid("a tree is missing after it was created")
         }
         return tree
     }
@@ -157,7 +157,7 @@ struct SalvageWriter {
             trees[number] = name
             note(name) { $0.lost = [KeyRange()] }
         }
-        guard let id = try transaction.tree(name, create: true) else { throw .invalid("a tree without a name") }
+        guard let id = try transaction.tree(name, create: true) else { throw .invalid("a tree has no name") }
         return id
     }
 
@@ -171,7 +171,7 @@ struct SalvageWriter {
             report.trees[place].found = try transaction.count(tree)
         }
         if let refused {
-            report.notes.append("\(refused.operations) changes in the journal can't be made again: \(refused.reason)")
+            report.notes.append("\(refused.operations) changes in the journal can't be applied: \(refused.reason)")
         }
         try transaction.commit()
         return report

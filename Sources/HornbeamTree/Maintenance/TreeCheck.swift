@@ -177,7 +177,7 @@ struct TreeCheck {
             // A missing value, from a program without the reduction, is no damage.
             if fold.reduction.isOptional, ReducedState(stored) == .unknown { return }
             if !stored.elementsEqual(right) {
-                problem(page, "the reduced value of entry \(index) is not what the entries below it come to", keys)
+                problem(page, "the reduced value of entry \(index) is not that of the entries below it", keys)
             }
         } catch {
             problem(error, keys)

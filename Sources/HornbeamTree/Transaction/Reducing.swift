@@ -24,7 +24,7 @@ extension Transaction {
         let open = try opened(tree)
         guard open.pointee.reductionSize > 0 else { throw .invalid("the tree was created without a reduction") }
         guard let reduction = open.pointee.reduction else { throw unknownReduction(open) }
-        guard !reduction.isOptional else { throw .invalid("the tree's reduced values may be absent: fold it") }
+        guard !reduction.isOptional else { throw .invalid("the tree's reduced values may be missing: fold the tree") }
         if let failure { throw failure }
         return try answer(open) { () throws(StorageError) in
             try writer?.settleReductions(open)

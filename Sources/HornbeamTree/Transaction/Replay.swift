@@ -55,7 +55,10 @@ extension Transaction {
         let options = try StoredOptions(journal: options)
         guard number > 0, number < .max, number >= nextTree, !name.isEmpty, name.count <= maximumName,
             try catalogueRecord(name) == nil
-        else { throw .corrupt(Corruption(reason: "a journal record creates a tree that can't be created")) }
+        else {
+            throw .corrupt(
+                Corruption(reason: "a journal record creates a tree whose number or name is impossible or taken"))
+        }
         try createTree(name, options: options, number: number)
     }
 
@@ -67,7 +70,7 @@ extension Transaction {
             }
         }
         guard let name = names.name(of: tree.rawValue) else {
-            throw .corrupt(Corruption(reason: "a journal record changes tree \(tree.rawValue), which is not there"))
+            throw .corrupt(Corruption(reason: "a journal record changes tree \(tree.rawValue), which doesn't exist"))
         }
         return String(decoding: name, as: UTF8.self)
     }

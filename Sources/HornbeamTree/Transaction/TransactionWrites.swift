@@ -163,9 +163,11 @@ extension Transaction {
     /// Throws `.invalid` if the new name is used, or after a savepoint.
     package func renameTree(_ name: String, to new: String) throws(StorageError) -> Bool {
         guard let tree = try self.tree(name) else { return false }
-        guard try self.tree(new) == nil else { throw .invalid("there is a tree “\(new)” already: drop it first") }
+        guard try self.tree(new) == nil else { throw .invalid("a tree “\(new)” exists already: drop it first") }
         guard !new.utf8.contains(0) else { throw .invalid("a tree's name can't contain the character NUL") }
-        guard savepoints.isEmpty else { throw .invalid("a tree can't be renamed behind a savepoint") }
+        guard savepoints.isEmpty else {
+            throw .invalid("a tree can't be renamed while there is a savepoint: release it first")
+        }
         let (writer, open) = try prepare(tree)
         let catalogue = try catalogue()
         writer.redo.giveUp()

@@ -74,7 +74,9 @@ package final class TreeStore: Sendable {
     /// Gives the store one more reduction, or replaces the one with its name, for trees that are opened from now on.
     /// Throws `.invalid` unless its values may be absent: recovery can do without such a reduction only.
     package func register(_ reduction: Reduction) throws(StorageError) {
-        guard reduction.isOptional else { throw .invalid("reduction “\(reduction.name)” must be known at opening") }
+        guard reduction.isOptional else {
+            throw .invalid("reduction “\(reduction.name)” must be given when the store is opened")
+        }
         try names.reductions.add(reduction)
     }
 

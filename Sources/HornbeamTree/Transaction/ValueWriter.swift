@@ -37,7 +37,7 @@ package final class ValueWriter {
         try ensureOpen()
         if let page { return try page.append(bytes) }
         guard UInt64(bytes.count) <= size - UInt64(short.count) else {
-            throw .invalid("more bytes than the \(size) that the value was to have")
+            throw .invalid("the value was begun with a size of \(size) bytes: give no more")
         }
         short += bytes
     }
@@ -51,7 +51,7 @@ package final class ValueWriter {
             try key.withBytes { (key) throws(StorageError) in try transaction.putLong(tree, key, page) }
         } else {
             guard UInt64(short.count) == size else {
-                throw .invalid("the value was to have \(size) bytes, and has \(short.count)")
+                throw .invalid("the value was begun with a size of \(size) bytes, but has \(short.count)")
             }
             try transaction.put(tree, key, short)
         }
@@ -66,7 +66,7 @@ package final class ValueWriter {
 
     private func ensureOpen() throws(StorageError) {
         try transaction.ensureOpen()
-        guard isOpen else { throw .invalid("the value is finished, or was given up") }
+        guard isOpen else { throw .invalid("the value takes no more bytes: it is finished or cancelled") }
     }
 }
 

@@ -33,7 +33,7 @@ struct CatalogueRecord: Equatable {
     /// Decodes a catalogue entry as of the snapshot `transaction`. Throws `.corrupt` for impossible content.
     init(_ bytes: Bytes, transaction: UInt64) throws(StorageError) {
         guard bytes.count >= Self.fixedSize, let start = bytes.baseAddress else {
-            throw .corrupt(Corruption(reason: "a catalogue record of \(bytes.count) bytes"))
+            throw .corrupt(Corruption(reason: "a catalogue record has \(bytes.count) bytes"))
         }
         number = start.read32(0)
         root = TreeRoot(
@@ -45,7 +45,7 @@ struct CatalogueRecord: Equatable {
             reduction: Array(bytes[Self.fixedSize...]))
         guard number > 0, number < .max, root.isPlausible(transaction: transaction), longValues <= root.count,
             options.isPlausible
-        else { throw .corrupt(Corruption(reason: "a catalogue record with impossible content")) }
+        else { throw .corrupt(Corruption(reason: "a catalogue record has impossible content")) }
         try options.checkFlags()
     }
 

@@ -34,7 +34,7 @@ struct StoredOptions: Equatable {
             return
         }
         guard bytes.count >= Self.fixedSize, let start = bytes.baseAddress else {
-            throw .corrupt(Corruption(reason: "a journal record creates a tree with half an option"))
+            throw .corrupt(Corruption(reason: "a journal record creates a tree with incomplete options"))
         }
         self.init(
             flags: start.load(as: UInt8.self), reductionSize: start.read16(2),

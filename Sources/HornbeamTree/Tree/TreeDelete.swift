@@ -131,7 +131,7 @@ extension TreeWriter {
             if level > 0 { list.setKey(at: first, of: separator) }
             let isBehind = level == 0 || first + 1 == list.count || separator.precedes(list[first + 1])
             guard first == 0 || list[first - 1].precedes(separator), isBehind, !list[first].precedes(separator) else {
-                throw .corrupt(Corruption(page: record.page, reason: "its keys are not those its parent says"))
+                throw .corrupt(Corruption(page: record.page, reason: "its keys are not between the keys of its parent"))
             }
         }
         return list
@@ -185,7 +185,8 @@ extension TreeWriter {
         let isBehind = index == 0 || EntryReference(branch, index, hasPrefix: true).precedes(new)
         guard isBehind, end >= branch.count || new.precedes(EntryReference(branch, end, hasPrefix: true)) else {
             throw .corrupt(
-                Corruption(page: branch.child(index).page, reason: "keys below it are not those its parent says"))
+                Corruption(
+                    page: branch.child(index).page, reason: "keys below it are not between the keys of its parent"))
         }
     }
 

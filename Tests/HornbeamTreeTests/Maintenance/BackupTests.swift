@@ -238,7 +238,7 @@ struct BackupTests {
             _ = try hostile.backup(to: target)
         } throws: { error in
             guard case StorageError.corrupt(let what) = error else { return false }
-            return what.reason.contains("more pages than the file has room for")
+            return what.reason.contains("more pages than the file")
         }
     }
 

@@ -391,7 +391,7 @@ struct SalvageTests {
         try payload.withBytes { try writer.replay($0) }
         let report = try writer.finish()
         #expect(report.commits == 2 && report.trees.map(\.name) == ["t"] && report.found == 1)
-        #expect(report.notes.count == 1 && report.notes[0].hasPrefix("3 changes in the journal can't be made again"))
+        #expect(report.notes.count == 1 && report.notes[0].hasPrefix("3 changes in the journal can't be applied"))
         #expect(!report.isWhole)
     }
 
