@@ -62,7 +62,8 @@ struct KeyArea {
         bytes = slots.bytes
         let version = Self.u32(slots.bytes, 0)
         guard version == Self.version, let kind = DataCipher.Kind(rawValue: Self.u32(slots.bytes, 4)) else {
-            throw .unsupported("the store's keys are of version \(version), or for a cipher that this library lacks")
+            throw .unsupported(
+                "this library lacks version \(version) of the store's keys, or their cipher: use a newer Hornbeam")
         }
         self.kind = kind
     }
@@ -146,7 +147,7 @@ struct KeyArea {
 /// Derives a key from a passphrase. Throws `.corrupt` for a cost that isn't allowed.
 func deriveKey(_ passphrase: SecretBytes, salt: [UInt8], _ cost: KeyArea.Cost) throws(StorageError) -> SecretBytes {
     guard cost.isAllowed else {
-        throw .corrupt(Corruption(reason: "a key slot asks for more memory or time than a passphrase may cost"))
+        throw .corrupt(Corruption(reason: "a key slot asks for more memory or time than a passphrase may need"))
     }
     try loadCrypto()
     var isDerived = false

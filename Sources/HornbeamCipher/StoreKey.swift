@@ -43,7 +43,7 @@ package final class StoreKey: StoreEncryption {
         if isPassphrase {
             guard secret.count > 0 else { throw .invalid("an empty passphrase protects nothing: give one") }
             guard 10...20 ~= cost.logN else {
-                throw .invalid("logCost \(cost.logN): 10 to 20 is possible, 16 takes about 100 ms")
+                throw .invalid("logCost is \(cost.logN): give 10 to 20; 16 takes about 100 ms")
             }
         } else if secret.count != DataCipher.keySize {
             throw .invalid("a key has \(DataCipher.keySize) bytes, this one has \(secret.count)")
@@ -62,11 +62,11 @@ package final class StoreKey: StoreEncryption {
 
     package func wrap(_ cipher: any PageCipher, beside slots: KeySlots?) throws(StorageError) -> KeySlots {
         try check()
-        guard let cipher = cipher as? DataCipher else { throw .invalid("the store's key is of another library") }
+        guard let cipher = cipher as? DataCipher else { throw .invalid("another library made the store's key") }
         var area = KeyArea(cipher.kind)
         if let slots { area = try KeyArea(slots) }
         guard let slot = area.freeSlot else {
-            throw .invalid("all \(KeyArea.slotCount) key slots are taken: rekey the store, which keeps one key alone")
+            throw .invalid("all \(KeyArea.slotCount) key slots are taken: rekey the store, which keeps only one key")
         }
         var salt = [UInt8](repeating: 0, count: 32)
         if isPassphrase {
@@ -76,7 +76,7 @@ package final class StoreKey: StoreEncryption {
         try area.wrap(
             cipher.key, slot: slot, kind: isPassphrase ? .passphrase : .key, cost: isPassphrase ? cost : nil,
             salt: salt, under: key)
-        guard let result = area.slots else { throw .invalid("a key area of the wrong size") }
+        guard let result = area.slots else { throw .invalid("the key area has the wrong size") }
         return result
     }
 

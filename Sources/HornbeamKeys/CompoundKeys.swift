@@ -50,7 +50,7 @@ extension KeyReader {
     package mutating func readPresence() throws(KeyError) -> Bool {
         let start = offset
         let byte = try readByte()
-        guard byte <= 1 else { throw .malformed(offset: start, reason: "\(byte) is no marker of an optional") }
+        guard byte <= 1 else { throw .malformed(offset: start, reason: "\(byte) is not a marker of an optional") }
         return byte == 1
     }
 
@@ -59,7 +59,7 @@ extension KeyReader {
     package mutating func readElementMarker() throws(KeyError) -> Bool {
         let start = offset
         let byte = try readByte()
-        guard byte <= 1 else { throw .malformed(offset: start, reason: "\(byte) is no marker of an array") }
+        guard byte <= 1 else { throw .malformed(offset: start, reason: "\(byte) is not a marker of an array") }
         return byte == 1
     }
 

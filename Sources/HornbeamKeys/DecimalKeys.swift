@@ -102,13 +102,13 @@ extension KeyReader {
                 try reader.readDecimalMagnitude(isNegative: true, start: start)
             }
         case let byte:
-            throw .malformed(offset: start, reason: "\(byte) begins no decimal")
+            throw .malformed(offset: start, reason: "no decimal begins with \(byte)")
         }
     }
 
     private mutating func readDecimalMagnitude(isNegative: Bool, start: Int) throws(KeyError) -> KeyDecimal {
         let leading = Int(try read(Int16.self))
-        let malformed = KeyError.malformed(offset: start, reason: "no writer makes these digits of a decimal")
+        let malformed = KeyError.malformed(offset: start, reason: "these digits are never written for a decimal")
         var mantissa: UInt128 = 0
         var digitCount = 0
         var next = try readByte()

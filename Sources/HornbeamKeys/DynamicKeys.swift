@@ -162,7 +162,7 @@ extension KeyReader {
         var residue: UInt16 = 0
         if DynamicNumber.hasResidue(OrderedBits.double(floor) ?? .nan) { residue = try read(UInt16.self) }
         guard let number = DynamicNumber(floor: floor, residue: residue) else {
-            throw .malformed(offset: start, reason: "no writer makes these bits of a number")
+            throw .malformed(offset: start, reason: "these bits are never written for a number")
         }
         return number
     }

@@ -18,7 +18,7 @@ extension KeyReader {
     package mutating func readDouble() throws(KeyError) -> Double {
         let start = offset
         guard let value = OrderedBits.double(try read(UInt64.self)) else {
-            throw .malformed(offset: start, reason: "no writer makes these bits of a Double")
+            throw .malformed(offset: start, reason: "these bits are never written for a Double")
         }
         return value
     }
@@ -26,7 +26,7 @@ extension KeyReader {
     package mutating func readFloat() throws(KeyError) -> Float {
         let start = offset
         guard let value = OrderedBits.float(try read(UInt32.self)) else {
-            throw .malformed(offset: start, reason: "no writer makes these bits of a Float")
+            throw .malformed(offset: start, reason: "these bits are never written for a Float")
         }
         return value
     }

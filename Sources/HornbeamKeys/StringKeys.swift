@@ -118,7 +118,7 @@ extension KeyReader {
             index += 1
             if byte == 1 {
                 guard index < range.upperBound, case let escaped = bytes[index] ^ mask, escaped == 1 || escaped == 2
-                else { throw .malformed(offset: index, reason: "no byte is escaped so") }
+                else { throw .malformed(offset: index, reason: "an escape sequence is unknown") }
                 byte = escaped - 1
                 index += 1
             }
