@@ -65,7 +65,8 @@ struct PendingWalk {
             sequence += 1
         }
         guard areThere else {
-            throw state.index.corrupt(state.index.pendingName, "there are other pending records than there should be")
+            throw state.index.corrupt(
+                state.index.pendingName, "the pending records are not those that the statistics name")
         }
     }
 
@@ -147,7 +148,7 @@ struct PendingWalk {
                     + "\(stored.nextDocno) and \(added) new ones")
         }
         if state.largestRow ?? 0 < largestRow {
-            problems.add("the last pending record knows no row as large as \(largestRow)")
+            problems.add("the largest row of the last pending record is below \(largestRow)")
         }
         if length != Int64(clamping: state.statistics.totalLength) {
             problems.add(
@@ -178,8 +179,8 @@ struct PendingWalk {
                 let length = try lengths.length(of: document.docno).map { Int64($0) } ?? -1
                 guard length == document.oldLength else {
                     throw corrupt(
-                        "a pending record takes document \(document.row) for one of \(document.oldLength) tokens, "
-                            + "stored are \(length)")
+                        "a pending record says that document \(document.row) has \(document.oldLength) tokens, "
+                            + "the index has \(length)")
                 }
             }
         }
@@ -188,7 +189,7 @@ struct PendingWalk {
     private func compare(
         _ gathered: GatheredPostings, _ entry: TermEntry?, _ name: String
     ) throws(StorageError) {
-        guard let entry else { throw corrupt("pending records take away \(name), which is not stored") }
+        guard let entry else { throw corrupt("pending records remove \(name), which is not stored") }
         let postings = try StoredPostings(entry, index: state.index, trees: state.trees, in: transaction)
         for (docno, frequency) in zip(gathered.removedDocnos, gathered.removedFrequencies) {
             var found: UInt32 = 0
@@ -200,7 +201,8 @@ struct PendingWalk {
             }
             guard found == frequency else {
                 throw corrupt(
-                    "pending records take \(name) \(frequency) times from document \(docno), stored are \(found)")
+                    "pending records remove \(name) \(frequency) times from document \(docno), not \(found) times"
+                )
             }
         }
     }

@@ -39,7 +39,7 @@ package struct TextCheck {
         }
         var entries: UInt64 = 1
         try problems.collect { () throws(StorageError) in entries = try transaction.count(opened.trees.statistics) }
-        if entries != 1 { problems.add("the tree of the statistics has \(entries) entries, which has one") }
+        if entries != 1 { problems.add("the tree of the statistics has \(entries) entries, not one") }
         var parts: (pending: PendingWalk, snapshot: TextSnapshot)?
         try problems.collect { () throws(StorageError) in
             let state = try PendingState(index, opened.trees, opened.statistics, in: transaction)

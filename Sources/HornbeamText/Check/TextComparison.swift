@@ -39,17 +39,17 @@ struct TextComparison: ~Copyable {
         let made = text.add(to: &buffer, at: place, &tokenizer)
         try problems.collect { () throws(StorageError) in
             let found = try snapshot.row(of: docno)
-            guard found == row else { throw corrupt("document \(row) is taken for document \(found)") }
+            guard found == row else { throw corrupt("document \(row) has the number of document \(found)") }
             let stored = try snapshot.length(of: docno)
             guard stored == UInt32(truncatingIfNeeded: made.length) else {
                 throw corrupt(
                     "document \(row) has \(stored.map { "\($0)" } ?? "no") tokens, its text has \(made.length)")
             }
             guard try snapshot.fingerprint(of: docno) == text.fingerprint else {
-                throw corrupt("document \(row) has the fingerprint of another text than its own")
+                throw corrupt("the fingerprint of document \(row) is not that of its text")
             }
             guard try snapshot.sections(of: docno, length: stored ?? 0) == made else {
-                throw corrupt("the tokens of document \(row) are divided otherwise than its texts")
+                throw corrupt("the fields of document \(row) have other numbers of tokens than its texts")
             }
         }
     }
@@ -100,7 +100,7 @@ struct TextComparison: ~Copyable {
             }
             for found in positions {
                 guard found == changes.postings.positions[position] else {
-                    throw corrupt("\(name) is not where it is said to stand in document \(docno)")
+                    throw corrupt("the positions of \(name) in document \(docno) are not those in its text")
                 }
                 position += 1
             }

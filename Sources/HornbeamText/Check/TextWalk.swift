@@ -72,7 +72,8 @@ struct TextWalk {
                 let (term, entry) = try dictionary.read(cursor)
                 try walkTerm(term, entry, &lengths, &ends, &problems)
                 if entry.listNumber >= statistics.nextListNumber {
-                    problems.add("\(Self.name(term)) has list \(entry.listNumber), which was not given out yet")
+                    problems.add(
+                        "\(Self.name(term)) has posting list \(entry.listNumber), a number that was never used")
                 }
                 // A term must be found under its key.
                 if TermDictionary.isLong(cursor.key) {
@@ -80,10 +81,10 @@ struct TextWalk {
                         try dictionary.findLong(bytes).key
                     }
                     if !cursor.key.elementsEqual(found) {
-                        problems.add("\(Self.name(term)) stands under a wrong key of tree “\(index.termsName)”")
+                        problems.add("\(Self.name(term)) has a wrong key in tree “\(index.termsName)”")
                     }
                 } else if term.count > TermDictionary.plainLimit {
-                    problems.add("tree “\(index.termsName)” has a key that no term has: \(Self.name(term))")
+                    problems.add("tree “\(index.termsName)” has the wrong kind of key for \(Self.name(term))")
                 }
             } catch {
                 try problems.collect { () throws(StorageError) in throw error }
@@ -124,12 +125,12 @@ struct TextWalk {
                 positions.removeAll(keepingCapacity: true)
                 try postings.appendPositions(of: place, to: &positions)
                 if let last = positions.last, last >= bound.length {
-                    problems.add("\(Self.name(term)) has a position behind the end of document \(docno)")
+                    problems.add("\(Self.name(term)) has a position after the end of document \(docno)")
                 }
                 guard postings.knowsFields else { continue }
                 let counts = columns.counts(place, fields.places)
                 if try ends.ends(of: docno).counts(positions) != counts {
-                    problems.add("\(Self.name(term)) stands in other fields of document \(docno) than is said")
+                    problems.add("the recorded fields of \(Self.name(term)) in document \(docno) are wrong")
                 }
                 if !fields.covers(counts, length: bound.length) || !postings.fields.covers(counts, length: bound.length)
                 {
@@ -140,14 +141,14 @@ struct TextWalk {
             _ = try postings.nextBlock()
         }
         if superseded.isEmpty, !entry.leaders.areAmong(candidates) {
-            problems.add("\(Self.name(term)) is said to have better postings than it has")
+            problems.add("the bounds of \(Self.name(term)) promise better postings than it has")
         }
         occurrences += frequencies
         runCount += postings.runCount
         if documents != UInt64(entry.documentFrequency) || frequencies != entry.collectionFrequency {
             problems.add(
-                "\(Self.name(term)) is said to stand \(entry.collectionFrequency) times in \(entry.documentFrequency) "
-                    + "documents, its postings say \(frequencies) times in \(documents)")
+                "\(Self.name(term)) should be \(entry.collectionFrequency) times in \(entry.documentFrequency) "
+                    + "documents, its postings have it \(frequencies) times in \(documents)")
         }
     }
 
@@ -204,14 +205,14 @@ private struct DocumentWalk {
         }
         guard !problems.isFull else { return }
         if longLengths != 0 {
-            problems.add("tree “\(index.documentsName)” has large lengths of documents that have none")
+            problems.add("tree “\(index.documentsName)” doesn't have large lengths for just the long documents")
         }
         if exceptions != Int64(clamping: statistics.exceptionCount) {
             problems.add(
                 "the statistics count \(statistics.exceptionCount) rows out of order, there are \(exceptions)")
         }
         if let largestRow, statistics.largestRow.map({ $0 < largestRow }) ?? true {
-            problems.add("the statistics know no row as large as \(largestRow)")
+            problems.add("the largest row of the statistics is below \(largestRow)")
         }
     }
 
@@ -227,7 +228,7 @@ private struct DocumentWalk {
             guard DocumentFingerprints.isEntry(value) else { throw corrupt("has fingerprints that are not readable") }
         case (DocumentKey.exception, 9):
             if let row = key.bigEndian(at: 1, as: UInt64.self) { try walkException(row) }
-        default: throw corrupt("has a key that is no document's")
+        default: throw corrupt("has an unknown key")
         }
     }
 
@@ -243,11 +244,11 @@ private struct DocumentWalk {
             if places[place] >= UInt32(DocumentLengths.escape) { longLengths += 1 }
             let docno = UInt64(chunk) << UInt64(DocumentLengths.chunkShift) + UInt64(place)
             guard docno < UInt64(statistics.nextDocno) else {
-                throw corrupt("has documents that were not given out yet")
+                throw corrupt("has documents with numbers that were never used")
             }
             let row = try map.row(of: UInt32(docno))
             guard try map.docno(of: row) == UInt32(docno) else {
-                throw corrupt("leads from row \(row) elsewhere than to its document \(docno)")
+                throw corrupt("doesn't lead from row \(row) to its document \(docno)")
             }
         }
     }
@@ -258,7 +259,7 @@ private struct DocumentWalk {
             let docno = UInt64(chunk) * UInt64(SectionTable.chunkCapacity) + UInt64(place)
             let length = docno < UInt64(statistics.nextDocno) ? try lengths.length(of: UInt32(docno)) : nil
             guard let sections = DocumentSections(bytes), let length, sections.length == UInt64(length) else {
-                throw corrupt("has sections of document \(docno) that aren't its tokens")
+                throw corrupt("has sections of document \(docno) that don't add up to its tokens")
             }
             _ = fieldTotals.remove(Int64(length), Bytes(start: nil, count: 0))
             _ = fieldTotals.add(Int64(length), bytes)
@@ -279,7 +280,7 @@ private struct DocumentWalk {
     private mutating func walkException(_ row: UInt64) throws(StorageError) {
         exceptions += 1
         guard let docno = try map.exception(row), try lengths.length(of: docno) != nil, try map.row(of: docno) == row
-        else { throw corrupt("has row \(row) out of order, which is no document's") }
+        else { throw corrupt("lists row \(row) as out of order, but no document has it") }
     }
 
     private func corrupt(_ reason: String) -> StorageError { index.corrupt(index.documentsName, reason) }

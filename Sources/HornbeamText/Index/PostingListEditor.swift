@@ -322,8 +322,8 @@ extension PostingListEditor {
     private func stateDisagrees(_ docno: UInt32, _ exists: Bool) -> StorageError {
         index.corrupt(
             index.postingsName,
-            "document \(docno) \(exists ? "holds" : "does not hold") a term that its text, as it was, "
-                + "\(exists ? "does not" : "does"): index and text are out of step")
+            "the index \(exists ? "has" : "lacks") a term of document \(docno) that its former text "
+                + "\(exists ? "lacks" : "has"): index and text disagree")
     }
 
     /// Appends changes that are all new postings. Returns where their positions end.

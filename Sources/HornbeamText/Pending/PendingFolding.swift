@@ -62,8 +62,8 @@ extension TextIndexWriter {
         do { try foldPart(added: added, records: records) } catch {
             guard case .corrupt(var what) = error else { throw error }
             what.reason +=
-                " (found by folding what is pending: until the index “\(index.prefix)” is built anew nothing can be "
-                + "saved that changes it; repair(index:of:) of the database builds it)"
+                " (found while pending records were folded: nothing that changes the index “\(index.prefix)” can be "
+                + "saved until database.repair(index:of:) has built it anew)"
             throw .corrupt(what)
         }
     }
@@ -153,7 +153,7 @@ extension TextIndexWriter {
     }
 
     private func strayDocument() -> StorageError {
-        index.corrupt(index.pendingName, "pending records give out other document numbers than the next ones")
+        index.corrupt(index.pendingName, "pending records don't use the next document numbers")
     }
 
     /// Folds the terms behind the watermark, as far as the budget allows. Returns whether all are done.

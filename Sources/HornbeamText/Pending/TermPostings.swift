@@ -75,7 +75,7 @@ final class TermPostings {
         let storedCount = Int(stored.documentFrequency)
         let storedOccurrences = stored.collectionFrequency
         guard storedCount >= added.removedCount, storedOccurrences >= added.removedOccurrences else {
-            throw index.corrupt(index.pendingName, "pending records take more postings away than are stored")
+            throw index.corrupt(index.pendingName, "pending records remove more postings than are stored")
         }
         let documents = storedCount - added.removedCount + added.count
         guard documents > 0 else { return nil }

@@ -82,7 +82,7 @@ struct TextSnapshot {
     ) throws(StorageError) -> (documents: UInt64, occurrences: UInt64) {
         let (documents, occurrences) = (UInt64(entry?.documentFrequency ?? 0), entry?.collectionFrequency ?? 0)
         guard documents >= UInt64(added.removedCount), occurrences >= added.removedOccurrences else {
-            throw index.corrupt(index.pendingName, "pending records take more postings away than are stored")
+            throw index.corrupt(index.pendingName, "pending records remove more postings than are stored")
         }
         return (
             documents - UInt64(added.removedCount) + UInt64(added.count),
@@ -219,7 +219,7 @@ struct PendingState {
         _ index: TextIndex, _ trees: TextTrees, _ stored: TextStatistics, in transaction: Transaction
     ) throws(StorageError) {
         guard let fold = FoldState(stored.foldState) else {
-            throw index.corrupt(index.statisticsName, "how far pending documents are folded is not readable")
+            throw index.corrupt(index.statisticsName, "the state of folding is not readable")
         }
         self.index = index
         self.trees = trees

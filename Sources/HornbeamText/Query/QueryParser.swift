@@ -62,7 +62,7 @@ struct QueryParser {
             throw failure("more than \(Self.maximumDepth) levels", "leave parentheses out", 0)
         }
         guard query.largestBoost <= TextQuery.maximumBoost else {
-            throw failure("boosts multiply to more than 1e9", "write smaller numbers behind ^", 0)
+            throw failure("boosts multiply to more than 1e9", "write smaller numbers after ^", 0)
         }
         return query
     }
@@ -143,7 +143,7 @@ struct QueryParser {
         guard var clause = try item(depth) else {
             guard sign == .none else {
                 throw failure(
-                    "nothing is behind \(signed - start > 1 ? "NOT" : String(Character(characters[start])))",
+                    "nothing follows \(signed - start > 1 ? "NOT" : String(Character(characters[start])))",
                     "write a word, a phrase or parentheses there", start)
             }
             return nil
@@ -156,7 +156,7 @@ struct QueryParser {
         while case let keyword = nextKeywordStart, let number = try takeNear() {
             if parts.isEmpty { parts = [try neighbour(clause.query, signed)] }
             guard distance == nil || distance == number else {
-                throw failure("another distance than before", "write the same number, or parentheses", keyword)
+                throw failure("the distances of NEAR differ", "write the same number, or parentheses", keyword)
             }
             distance = number
             skipSpace()
@@ -171,7 +171,7 @@ struct QueryParser {
     /// Checks that NEAR can have this query beside it.
     private func neighbour(_ query: TextQuery, _ start: Int) throws(QuerySyntaxError) -> TextQuery {
         if query.hasPlaces { return query }
-        throw failure("NEAR can't have this beside it", "write a word, a phrase, a prefix or a pattern", start)
+        throw failure("NEAR can't be combined with this", "write a word, a phrase, a prefix or a pattern", start)
     }
 
     /// Parses a primary and its boost. Returns nil if there is none.
@@ -182,7 +182,7 @@ struct QueryParser {
                 throw failure("^ needs a number", "write ^2 or ^0.5, or \\^ for the character", start)
             }
             guard factor <= TextQuery.maximumBoost else {
-                throw failure("more than 1e9 behind ^", "write a smaller number", start)
+                throw failure("more than 1e9 after ^", "write a smaller number", start)
             }
             clause = Clause(query: .boost(factor, clause.query), sign: clause.sign)
         }
@@ -199,7 +199,7 @@ struct QueryParser {
             at += 1
             let inner = try query(depth: depth + 1)
             guard take(")") != nil else {
-                throw failure("this ( has no end", "write ) behind it, or \\( for the character", start)
+                throw failure("this ( has no end", "write ) after it, or \\( for the character", start)
             }
             return Clause(query: inner)
         case "\"": return try quoted()
@@ -230,7 +230,7 @@ struct QueryParser {
         if let start = take("~") {
             guard let slop = takeInteger() else {
                 throw failure(
-                    "~ behind a phrase needs a number", "write ~2 for two other words between, at most", start)
+                    "~ after a phrase needs a number", "write ~2 for two other words between, at most", start)
             }
             return Clause(query: .phrase(text, slop: slop))
         }
@@ -301,7 +301,7 @@ struct QueryParser {
         while let character = peek, !isSpace(at), !["(", ")", "\"", ":", "^", "~"].contains(sign(at)) {
             if sign(at) == "\\" {
                 guard at + 1 < characters.count else {
-                    throw failure("nothing is behind the backslash", "write \\\\ for the character", at)
+                    throw failure("nothing follows the backslash", "write \\\\ for the character", at)
                 }
                 at += 1
                 if ["*", "?"].contains(characters[at]) { escapedSign = at }
@@ -330,8 +330,8 @@ struct QueryParser {
             guard let escapedSign else { return Clause(query: .wildcard(Self.collapsed(text))) }
             guard isLenient else {
                 throw failure(
-                    "a pattern can't ask for the characters * and ? themselves",
-                    "write ? for it, which stands for any character", escapedSign)
+                    "a pattern can't search for the characters * and ?",
+                    "write ? instead, which matches any character", escapedSign)
             }
             return Clause(query: .words(text), word: text)
         }
@@ -343,7 +343,7 @@ struct QueryParser {
         _ text: String, _ tilde: Int, isPattern: Bool
     ) throws(QuerySyntaxError) -> TextQuery {
         guard !isPattern else {
-            throw failure("~ can't be behind a pattern", "leave out ~, or * and ?", tilde)
+            throw failure("~ can't follow a pattern", "leave out ~, or * and ?", tilde)
         }
         let distance = takeInteger()
         guard distance ?? 0 <= TextQuery.maximumDistance else {
@@ -353,7 +353,7 @@ struct QueryParser {
         var letters = TextQuery.defaultPrefixLength
         if let slash = take("/") {
             guard let number = takeInteger() else {
-                throw failure("/ needs a number", "write how many letters at the head must be the same: ~1/2", slash)
+                throw failure("/ needs a number", "write how many first letters must be the same: ~1/2", slash)
             }
             letters = number
         }
@@ -376,7 +376,7 @@ struct QueryParser {
         }
         let sign = try signBehindField(names)
         guard let inner = try primary(depth + 1) else {
-            throw failure("nothing is behind the field", "write a word, a phrase or parentheses there", start, colon)
+            throw failure("nothing follows the field", "write a word, a phrase or parentheses there", start, colon)
         }
         return Clause(query: .field(fields, inner.query), sign: sign == .none ? inner.sign : sign)
     }
@@ -389,7 +389,7 @@ struct QueryParser {
         guard isLenient else {
             let character = characters[at]
             throw failure(
-                "\(character) is behind the name of a field",
+                "\(character) is after the name of a field",
                 "write it before the name, \(character)\(Self.string(names)):, or \\\(character) for the character", at)
         }
         at += 1
@@ -516,7 +516,7 @@ struct QueryParser {
         }
         isUnclosed = true
         if isLenient { return content }
-        throw failure("this quotation has no end", "write \" behind it, or \\\" for the character", start)
+        throw failure("this quotation has no end", "write \" after it, or \\\" for the character", start)
     }
 
     /// Whether the last quoted text had no closing quote.

@@ -158,7 +158,7 @@ final class GroupSpans: SpanSource {
                     let document = UInt64(source.docnos[place]) << 32
                     try source.readPositions(place, &positions)
                     guard occurrences.count + positions.count <= count else {
-                        throw view.corrupt("terms stand in a document more often than their frequencies say")
+                        throw view.corrupt("terms occur in a document more often than their frequencies say")
                     }
                     for position in positions { occurrences.append(document | UInt64(position)) }
                     place += 1

@@ -75,7 +75,7 @@ struct QueryCompiler {
             }
             scope.boost *= factor
             guard scope.boost <= TextQuery.maximumBoost else {
-                throw .invalid("boosts that stand in each other multiply to \(scope.boost), 1e9 is the most")
+                throw .invalid("nested boosts multiply to \(scope.boost), the limit is 1e9")
             }
             return try node(query, scope)
         case .words, .phrase, .near, .prefix, .wildcard, .fuzzy, .everything: return try simple(query, scope)
@@ -253,8 +253,8 @@ extension QueryCompiler {
             documents += sums.count
             guard documents <= Self.documentLimit || documents == sums.count else {
                 throw .invalid(
-                    "prefixes, patterns and similar words of a query stand in \(documents) documents, added up: the "
-                        + "limit is \(Self.documentLimit); ask for fewer, or longer ones")
+                    "the prefixes, patterns and similar words of a query match \(documents) documents in total, the "
+                        + "limit is \(Self.documentLimit): use fewer or longer ones")
             }
         }
     }

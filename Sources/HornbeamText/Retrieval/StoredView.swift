@@ -264,7 +264,7 @@ final class StoredView: IndexView {
     override func fieldTotals() throws(StorageError) -> [UInt64] {
         let totals = snapshot.statistics.fieldTotals
         guard totals.isSum(totalLength) else {
-            throw index.corrupt(index.statisticsName, "the tokens of the fields aren't those of the documents")
+            throw index.corrupt(index.statisticsName, "the fields have another number of tokens than the documents")
         }
         return totals.tokens
     }

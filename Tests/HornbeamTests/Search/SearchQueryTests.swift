@@ -145,7 +145,7 @@ struct SearchQueryTests {
         #expect(error.offset == 5 && error.text == "copy (on write")
         #expect(
             "\(error)" == """
-                this ( has no end, at character 6: write ) behind it, or \\( for the character
+                this ( has no end, at character 6: write ) after it, or \\( for the character
                   copy (on write
                        ^
                 """)

@@ -292,7 +292,7 @@ struct PendingFoldingTests {
         let state = try fold(transaction)
         _ = try transaction.delete(tree, PendingTreeReader.key(state.start.sequence - 2))
         try transaction.commit()
-        #expect(try store.problems(model).contains { $0.contains("other pending records") })
+        #expect(try store.problems(model).contains { $0.contains("pending records are not those") })
         #expect(try store.searcher().count("word") == UInt64(model.texts.count - 2))
         try store.write { try $0.insert(5, text: "word 5") }
         model[5] = "word 5"
@@ -334,7 +334,7 @@ struct PendingFoldingTests {
                 Issue.record("\(String(describing: error))")
                 return
             }
-            #expect(what.reason.contains("does not hold a term") && what.reason.contains("is built anew"))
+            #expect(what.reason.contains("lacks a term") && what.reason.contains("has built it anew"))
         }
         // Nothing of these commits is stored, and operations that need no folding still work.
         #expect(try store.searcher().matches("four") == [])
