@@ -52,7 +52,7 @@ struct ChangeLogCheck {
         }
         let what = "change \(sequence) of consumer “\(name)”"
         guard (consumer.first..<consumer.next).contains(sequence) else {
-            return problem("\(what) isn't one of those that are kept")
+            return problem("\(what) is outside the range of kept changes")
         }
         expect(sequence, number, name, problem)
         expected[number] = sequence + 1
@@ -60,6 +60,6 @@ struct ChangeLogCheck {
         // There may still be changes of a type that no longer exists.
         guard let idType = core.schema.types[consumer.types[change.type].name]?.idType else { return }
         let id = change.id.withUnsafeBytes { ValueBytes.decode($0, as: idType) }
-        if id == nil { problem("\(what) has an id that is none") }
+        if id == nil { problem("the id of \(what) is not readable") }
     }
 }

@@ -119,7 +119,9 @@ package struct EntityCheck {
                     problem("\(type.name) \(id.text): its id doesn't lead to its \(rowID)")
                 }
                 for linked in type.linkedIDs where try row.value(linked.column) != store.idByLinks(linked, of: rowID) {
-                    problem("\(type.name) \(id.text): the id kept of its “\(linked.side.name)” isn't the linked one")
+                    problem(
+                        "\(type.name) \(id.text): the id of its “\(linked.side.name)” isn't the linked one"
+                    )
                 }
                 for index in type.queriedIndexes {
                     let entry = index.entry(try index.key(of: row), rowID)
@@ -163,7 +165,7 @@ package struct EntityCheck {
                 return problem("\(type.name): an id leads to no row id")
             }
             try reporting("\(type.name) \(rowID)", problem) {
-                if rowID.rawValue >= next { problem("\(type.name): \(rowID) was never handed out") }
+                if rowID.rawValue >= next { problem("\(type.name): \(rowID) was never assigned") }
                 guard let id = try store.id(of: rowID) else { return problem("\(type.name): \(rowID) has no id") }
                 if try !key.elementsEqual(store.idKey(id)) {
                     problem("\(type.name) \(id.text): another id leads to its \(rowID) too")
@@ -201,7 +203,7 @@ package struct EntityCheck {
             }
             try reporting("\(name), entry for \(rowID)", problem) {
                 guard let row = try store.row(rowID) else {
-                    return problem("\(name): an entry for \(rowID), which has no row")
+                    return problem("\(name): an entry for \(rowID), but no row has that number")
                 }
                 // The expected keys of an index with a flaw are unknown.
                 if index.flaw != nil { return }
@@ -261,7 +263,8 @@ package struct EntityCheck {
                 let isRight = link.end.place == link.other.row.rawValue
                 if try !isRight || found(side.list, link.other) != link.end {
                     problem(
-                        "\(name(side)): there is no link of \(link.other.row) to \(link.end.row), as the look-up says")
+                        "\(name(side)): the look-up has a link of \(link.other.row) to \(link.end.row) that is missing"
+                    )
                 }
             case .pairs(let side):
                 let from = LinkEnd(link.end.row, link.other.row.rawValue)

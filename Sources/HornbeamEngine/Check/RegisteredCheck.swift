@@ -13,7 +13,7 @@ struct RegisteredCheck {
         let transaction = core.transaction
         let unreadable = try RegisteredCatalogue.unreadable(transaction)
         for name in unreadable {
-            problem("index “\(name)”: what the catalogue has of it is not readable: drop it with unregister")
+            problem("index “\(name)”: its entry in the catalogue is not readable: drop it with unregister")
         }
         for (tree, index) in try RegisteredCatalogue.lostTrees(transaction) where !unreadable.contains(index) {
             let tree = tree.filter { $0 != "\u{1}" }
@@ -34,7 +34,7 @@ struct RegisteredCheck {
             let missed = try transaction.tree(stored.missedName)
             if let missed { try checkMissed(missed, stored, type, name, problem) }
             if let build = stored.record.build {
-                if missed == nil { problem("\(name): it has no tree of what it has missed") }
+                if missed == nil { problem("\(name): it lacks the tree of missed changes") }
                 for run in 0..<build.runs where try transaction.tree(stored.runName(run)) == nil {
                     problem("\(name): run \(run) of \(build.runs) is missing")
                 }
@@ -73,11 +73,11 @@ struct RegisteredCheck {
                 for entry in try follower.entries(rowID, row, in: 0) {
                     expected += 1
                     guard let found = try index.trees.value(of: entry.key, in: transaction) else {
-                        problem("\(name): a row of \(rowID) is missing")
+                        problem("\(name): an entry for \(rowID) is missing")
                         continue
                     }
                     if !index.registration.isSame(found, as: entry.value) {
-                        problem("\(name): a row of \(rowID) has another value")
+                        problem("\(name): an entry for \(rowID) has another value")
                     }
                 }
             } catch let error as StorageError {

@@ -127,7 +127,7 @@ extension StoredCondition {
     private func column(_ property: String, _ type: EntityDescription) throws(HornbeamError) -> Int {
         guard let column = type.column(property) else {
             throw HornbeamError(
-                .invalid, "the condition of an index is on \(type.name).\(property), which there isn't")
+                .invalid, "the condition of an index uses \(type.name).\(property), which doesn't exist")
         }
         return column
     }

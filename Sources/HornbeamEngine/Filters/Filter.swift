@@ -131,7 +131,7 @@ extension Filter {
     package static var depthError: HornbeamError {
         HornbeamError(
             .tooLarge,
-            "a condition has others in it that are nested more than \(maximumDepth) deep: join long lists of them by "
+            "conditions are nested more than \(maximumDepth) deep: join a long list of conditions by "
                 + "one operator, or use .value(_:in:)")
     }
 

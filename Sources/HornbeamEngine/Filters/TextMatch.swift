@@ -48,7 +48,7 @@ package final class TextMatch: Sendable {
     }
 
     func described(_ type: EntityDescription) -> String {
-        if problem != nil { return "(what can't be searched)" }
+        if problem != nil { return "(an invalid search)" }
         let names = columns.map { type.columns.indices.contains($0) ? type.columns[$0].label : "#\($0)" }
         let weighted = weights.isEmpty ? "" : " weighted \(weights)"
         let named = index.map { " using \($0)" } ?? ""

@@ -23,7 +23,7 @@ extension IndexRegistration {
 
     private func notReady(in transaction: Transaction) throws -> HornbeamError {
         let cause = try Self.cause(self, in: transaction)
-        return HornbeamError(.indexNotReady, "\(kind) index “\(name)” of \(entity) can't be asked: \(cause)")
+        return HornbeamError(.indexNotReady, "\(kind) index “\(name)” of \(entity) can't answer: \(cause)")
     }
 
     private static func cause(_ asked: IndexRegistration, in transaction: Transaction) throws -> String {
@@ -31,13 +31,15 @@ extension IndexRegistration {
         let isBuilding = build?.identity == asked.identity
         guard let stored = try RegisteredCatalogue.read(asked.name, in: transaction) else {
             if isBuilding { return building }
-            return "this state of the database hasn't got it: register it with database.register(…), and ask in a "
-                + "read that begins after that"
+            return
+                "this state of the database doesn't have it: register it with database.register(…), and query it in a "
+                + "read that begins later"
         }
         let record = stored.record
         guard record.kind == asked.kind, record.entity == asked.entity else {
-            return "its name is that of a \(record.kind) index over \(record.entity): give it another name, or drop "
-                + "the stored one with database.unregister(…)"
+            return
+                "its name is that of a stored \(record.kind) index over \(record.entity): give it another name, or "
+                + "drop the stored one with database.unregister(…)"
         }
         guard stored.identity == asked.identity else {
             if isBuilding { return building }
@@ -47,7 +49,7 @@ extension IndexRegistration {
             return "it has missed the changes of \(try transaction.count(missed)) entities, which were saved without "
                 + "its code: register it with database.register(…), which catches up with them"
         }
-        return "the file lacks a tree of it, as a damaged one may: register it with database.register(…), which "
+        return "the file lacks a part of it, and may be damaged: register it with database.register(…), which "
             + "builds it anew"
     }
 

@@ -144,8 +144,8 @@ struct MigrationPlan {
             let meant = types.keys.sorted().first(where: { $0.hasSuffix(".\(old)") && declared[$0] == nil })
         else { return }
         throw mismatch(
-            "a migration renames \(old) to \(new), and the store has no \(old) but \(meant): the name of a nested type "
-                + "has those of its outer types before it, write .rename(\"\(meant)\", to: \(new).self)")
+            "a migration renames \(old) to \(new), but the store calls it \(meant): the name of a nested type begins "
+                + "with those of its outer types; write .rename(\"\(meant)\", to: \(new).self)")
     }
 
     /// Gives a type a name that no other type has.
@@ -173,7 +173,7 @@ struct MigrationPlan {
     private mutating func dropType(_ name: String) throws {
         guard declared[name] == nil else {
             throw HornbeamError(
-                .invalid, "\(name) is dropped by a migration and is among the models: remove one of them")
+                .invalid, "a migration drops \(name), which is also among the models: remove one of the two")
         }
         removeType(name)
         removeType(EntityDescription.tombstoneName(of: name))

@@ -111,7 +111,7 @@ struct RelationMigration {
         guard old != new else { return }
         throw mismatch(
             change,
-            "has links and leads to \(new) instead of \(old): give it another name, or let its links go by "
+            "has links and leads to \(new) instead of \(old): give it another name, or drop its links by "
                 + ".forget(\(change.type).self, \"\(change.name)\")")
     }
 
@@ -189,8 +189,8 @@ struct RelationMigration {
         guard other != "\(change.type):\(change.name)", links == 0 else {
             throw mismatch(
                 change,
-                "has links, and so has \(title), which it is declared to be the other side of now: declare them as "
-                    + "they were, or let the links of one go by .forget")
+                "has links, and so has \(title), which is now declared as its other side: declare both as "
+                    + "before, or drop the links of one by .forget")
         }
         let isToMany = try schema.type(change.after.description.target).relation(inverse).isToMany
         let (forward, lookup) = (try empty("f:\(other)"), try empty("l:\(other)"))

@@ -108,7 +108,7 @@ package struct RowCompletion {
         } catch let error as HornbeamError where error.code == .undecodable {
             throw HornbeamError(
                 .schemaMismatch,
-                "\(place) and can't be read without: \(renaming(column))give the property a default, make it optional, "
+                "\(place), which it needs: \(renaming(column))give the property a default, make it optional, "
                     + "or declare a migration that fills or converts it (\(error.message))")
         }
         return try new.withBytes { bytes in

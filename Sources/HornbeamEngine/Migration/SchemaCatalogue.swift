@@ -222,7 +222,7 @@ package enum SchemaCatalogue {
             if try transaction.get(tree, key) != nil { continue }
             let next = try nextNumber ?? unusedNumber(tree, transaction)
             guard next < LinkList.mostRelations else {
-                throw HornbeamError(.invalid, "a store has room for \(LinkList.mostRelations) relations")
+                throw HornbeamError(.invalid, "a store can have at most \(LinkList.mostRelations) relations")
             }
             try transaction.put(tree, key, RowID(rawValue: next).stored)
             nextNumber = next + 1

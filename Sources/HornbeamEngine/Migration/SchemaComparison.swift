@@ -276,11 +276,12 @@ enum SchemaComparison {
         }
         for index in type.indexes {
             guard !index.components.isEmpty else {
-                throw mismatch("index “\(index.name)” of \(type.name) is over nothing")
+                throw mismatch("index “\(index.name)” of \(type.name) has no properties")
             }
             guard index.positions || index.kind == .text else {
                 throw mismatch(
-                    "index “\(index.name)” of \(type.name) is without positions: only full-text indexes have any")
+                    "index “\(index.name)” of \(type.name) can't be without positions: it isn't a full-text index"
+                )
             }
             try validateCollation(of: index, type, isDeclared: isDeclared)
             _ = try IndexCondition.declared(index, type)
@@ -343,7 +344,7 @@ enum SchemaComparison {
             if !isDeclared {
                 throw mismatch(
                     "\(target.name).\(name) leads to \(other.target), and led to \(type.name) when it was stored: give "
-                        + "it another name, or let its links go by .forget(\(target.name).self, \"\(name)\")")
+                        + "it another name, or drop its links by .forget(\(target.name).self, \"\(name)\")")
             }
             throw mismatch("\(claim), which leads to \(other.target): each side must name the other")
         }

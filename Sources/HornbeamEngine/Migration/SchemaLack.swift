@@ -22,11 +22,11 @@ extension SchemaUpdate {
 
     private func words(_ move: MigrationPlan.Move) -> String? {
         switch move {
-        case .renameType(let type, let new): isTombstone(new) ? nil : "the name \(new) for \(type.name)"
+        case .renameType(let type, let new): isTombstone(new) ? nil : "the renaming of \(type.name) to \(new)"
         case .dropType(let type): isTombstone(type.name) ? nil : "the removal of \(type.name)"
-        case .renameRelation(let type, let old, let new): "the name \(type).\(new) for \(type).\(old)"
+        case .renameRelation(let type, let old, let new): "the renaming of \(type).\(old) to \(new)"
         case .dropRelation(let type, let name): "the removal of \(type).\(name)"
-        case .dropIndex(let type, let index): "the index “\(index.name)” of \(type) anew"
+        case .dropIndex(let type, let index): "the rebuilt index “\(index.name)” of \(type)"
         }
     }
 
@@ -34,7 +34,7 @@ extension SchemaUpdate {
         let type = change.stored.name
         guard let old = plan.types[type] else { return ["the type \(type)"] }
         var words = change.added.map { "the property \(type).\($0.name)" }
-        words += change.narrowed.map { "\(type).\($0.name) without nil" }
+        words += change.narrowed.map { "the non-optional form of \(type).\($0.name)" }
         words += change.stored.relations.filter { new in !old.relations.contains { $0.name == new.name } }
             .map { "the relation \(type).\($0.name)" }
         words += change.built.sorted().map { "the index “\($0)” of \(type)" }

@@ -23,8 +23,8 @@ package struct PlannedPosition {
         guard !isRight else { return }
         throw HornbeamError(
             .invalid,
-            "a list of \(type.name) goes on after a hit (\(position.id.text), score \(hit.score)) only in the order "
-                + "that it was found in: put the match first, or sort as the list of the hit by the score, or go on "
+            "a list of \(type.name) can continue after a hit (\(position.id.text), score \(hit.score)) only in the "
+                + "order that found it: put the match first, sort by the score like the list with the hit, or continue "
                 + "after an entity")
     }
 
@@ -39,8 +39,8 @@ package struct PlannedPosition {
         guard let rowID else {
             throw HornbeamError(
                 .invalid,
-                "\(type.name) \(position.id.text) is not stored any more, and without a sort only that would tell its "
-                    + "place: sort by a property, or go on after one that is stored")
+                "\(type.name) \(position.id.text) is not stored any more, so its place in an unsorted list is "
+                    + "unknown: sort by a property, or continue after a stored entity")
         }
         return rowID.next?.rawValue ?? .max
     }
@@ -49,8 +49,8 @@ package struct PlannedPosition {
     package func missing(_ type: EntityType) -> HornbeamError {
         HornbeamError(
             .invalid,
-            "\(type.name) \(position.id.text) is not in the list any more, and without a sort only that would tell its "
-                + "place: sort by a property, or go on after one that is there")
+            "\(type.name) \(position.id.text) is not in the list any more, so its place in an unsorted list is "
+                + "unknown: sort by a property, or continue after an entity in the list")
     }
 
     /// Its place in an order. If its entity is gone, it is unknown whether entities that are equal to it came before or
@@ -62,7 +62,7 @@ package struct PlannedPosition {
             throw HornbeamError(
                 .invalid,
                 "\(store.type.name) \(position.id.text) is not stored any more, and a sort by its last save "
-                    + "or its number of related entities needs it: go on after one that is stored")
+                    + "or its number of related entities needs it: continue after a stored entity")
         }
         return try position.row.withBytes { bytes in
             var place = try order.place(rowID ?? RowID(rawValue: 0), try RowReader(bytes, of: store.type))
@@ -70,8 +70,8 @@ package struct PlannedPosition {
                 place.gone = HornbeamError(
                     .invalid,
                     "\(store.type.name) \(position.id.text) is not stored any more, and others are equal to it in the "
-                        + "order, so that nothing tells which of them come behind it: sort by the id as well, or go on "
-                        + "after one that is stored")
+                        + "order, so its place among them is unknown: sort by the id as well, or continue after a "
+                        + "stored entity")
             }
             return place
         }

@@ -227,8 +227,8 @@ package struct Planner: ~Copyable {
         }
         return HornbeamError(
             .needsIndex,
-            "a query that requires an index would look at \(looked): declare an index over "
-                + "what it asks for or sorts by, or let it scan by leaving out requiringIndex(). Its plan: \(plan)")
+            "a query that requires an index would look at \(looked): declare an index over the "
+                + "properties that it tests or sorts by, or leave out requiringIndex(). Its plan: \(plan)")
     }
 
     private var hasScore: Bool { sort.contains { if case .score = $0.key { true } else { false } } }

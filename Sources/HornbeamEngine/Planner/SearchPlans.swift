@@ -38,7 +38,7 @@ extension Planner {
             if position != nil, !isBest {
                 throw HornbeamError(
                     .invalid,
-                    "a list in the order of something else and scores can't go on after an entity: use an offset, or "
+                    "a list that sorts by anything before the score can't continue after an entity: use an offset, or "
                         + "sort by the best score first")
             }
             let search = AccessPath.text(index, match, ranked: isBest)
@@ -58,7 +58,7 @@ extension Planner {
             .invalid,
             "a sort by score needs a `matches` condition over exactly the properties of a full-text index of "
                 + "\(type.name): declare one, or sort by something else. Phrases, words near each other, fields and "
-                + "weights of fields have scores in an index with positions only")
+                + "weights of fields need an index with positions")
     }
 
     /// The index that has the scores of a match; nil if there is none. Throws `.invalid` if the only such index may
@@ -75,8 +75,8 @@ extension Planner {
         let condition = try index.description.condition?.text(type.description) ?? ""
         throw HornbeamError(
             .invalid,
-            "the full-text index “\(index.description.name)” of \(type.name) has only those with \(condition), and "
-                + "this query asks for others too, which have no scores: add that condition to it, or sort by "
+            "the full-text index “\(index.description.name)” of \(type.name) has only entities with \(condition), so "
+                + "other results of this query have no score: add that condition to the query, or sort by "
                 + "something else")
     }
 

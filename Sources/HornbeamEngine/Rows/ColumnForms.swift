@@ -243,8 +243,8 @@ extension RowWriter {
         } catch {
             fail(
                 column: column,
-                "can't be stored: its type \(V.self) has encoded nothing that JSON can hold (\(error)); see to its "
-                    + "encode(to:), or give it another value")
+                "can't be stored: its type \(V.self) doesn't encode it as JSON (\(error)); correct its "
+                    + "encode(to:), or give another value")
         }
     }
 }

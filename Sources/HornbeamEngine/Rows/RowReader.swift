@@ -56,9 +56,9 @@ public struct RowReader {
         let name = layout.fields.indices.contains(column) ? layout.fields[column].name : "\(column)"
         let remedy =
             isCoded
-            ? "have its init(from:) take what is stored, or change the stored values by a migration"
-            : "make the property optional, or give it a default, which such values are then read as; or change the "
-                + "stored values by a migration, .convert"
+            ? "make its init(from:) accept the stored value, or change the stored values by a migration"
+            : "make the property optional, give it a default, which replaces such values, or convert the stored "
+                + "values by a migration (.convert)"
         return HornbeamError(
             .undecodable,
             "\(owner(of: column))property “\(name)” can't be read as \(type): \(stored(column)); \(remedy)")
@@ -69,7 +69,7 @@ public struct RowReader {
         guard let field = try? field(column) else { return "there is no such column" }
         guard !isNull(field) else { return "null is stored" }
         guard let bytes = try? place(of: field), let value = ValueBytes.decode(bytes, as: field.type) else {
-            return "what is stored is no \(field.type)"
+            return "the stored bytes are not \(field.type)"
         }
         return "the stored \(field.type) \(value.text.shown(100)) doesn't fit"
     }

@@ -100,7 +100,7 @@ extension TextCollation {
             do {
                 return try Collator.shared(collation)
             } catch {
-                throw HornbeamError(.invalid, "the collation \(self) can't be had: \(error)")
+                throw HornbeamError(.invalid, "the collation \(self) is not available: \(error)")
             }
         }
     }

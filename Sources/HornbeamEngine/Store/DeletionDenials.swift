@@ -150,7 +150,7 @@ package struct DeletionDenials {
         let number = (count < Self.counted ? "" : "at least ") + "\(count)"
         return HornbeamError(
             .deleteDenied,
-            "\(store.type.name) \(id) can't be deleted: its relation “\(side.name)” denies it while it leads to stored "
-                + "entities, which are \(number) (\(linked) is one): delete or detach them first")
+            "\(store.type.name) \(id) can't be deleted while its relation “\(side.name)” leads to stored entities: "
+                + "there are \(number) (\(linked) is one); delete or detach them first")
     }
 }

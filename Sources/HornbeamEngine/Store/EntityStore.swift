@@ -328,7 +328,7 @@ package final class EntityStore {
             try apply(changes, rowID, row)
             try followed?.apply(rowID, in: transaction)
         } catch {
-            let reason = "an index of \(type.name) can't follow \(rowID): \(error)"
+            let reason = "an index of \(type.name) can't be updated for \(rowID): \(error)"
             transaction.fail(error as? StorageError ?? .invalid(reason))
             throw error
         }

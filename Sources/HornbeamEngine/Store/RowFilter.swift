@@ -135,7 +135,7 @@ package struct RowFilter {
     ) throws(HornbeamError) -> StoreTransaction {
         guard let core else {
             throw HornbeamError(
-                .invalid, "“\(filter.text(type.description))” is no condition on one \(type.name) alone")
+                .invalid, "“\(filter.text(type.description))” can't be tested on one \(type.name) by itself")
         }
         return core
     }
@@ -189,7 +189,7 @@ package struct RowFilter {
     ) throws(HornbeamError) -> Node {
         let literal = try literal(value, column, type)
         guard comparison == .equal || comparison == .notEqual || type.description.columns[column].type.isOrdered else {
-            throw incomparable(value, column, type, "values of its type are only equal or not, as a whole")
+            throw incomparable(value, column, type, "its type has no order, so test it for equality")
         }
         switch (literal, type.description.columns[column].type.unwrapped) {
         case (.null, _):
@@ -358,7 +358,8 @@ extension TextMatch {
         if let index, type.wording(of: self) == nil {
             throw HornbeamError(
                 .invalid,
-                "\(type.name) has no full-text index “\(index)” over all that is searched: open it with the model")
+                "\(type.name) has no full-text index “\(index)” over all searched properties: "
+                    + "open the database with the model that declares it")
         }
         if words != nil { return }
         if let problem { throw problem }

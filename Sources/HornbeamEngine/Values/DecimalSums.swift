@@ -64,7 +64,7 @@ public struct DecimalSummation: NumberSummation {
         guard let total = rounded(dividedBy: 1) else {
             throw HornbeamError(
                 .invalid,
-                "the sum of the decimals is beyond \(Decimal.greatestFiniteMagnitude), the greatest there is: sum the "
+                "the sum of the decimals exceeds \(Decimal.greatestFiniteMagnitude), the greatest decimal: sum the "
                     + "property as Double")
         }
         return total

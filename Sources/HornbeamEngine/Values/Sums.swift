@@ -57,7 +57,7 @@ public struct IntegerSummation<Number: FixedWidthInteger & Sendable>: NumberSumm
     public func total() throws -> Number {
         guard let total = Number(exactly: sum) else {
             throw HornbeamError(
-                .invalid, "the sum \(sum) is no \(Number.self): sum a property of a wider type, or as Double")
+                .invalid, "the sum \(sum) doesn't fit \(Number.self): sum a property of a wider type, or as Double")
         }
         return total
     }

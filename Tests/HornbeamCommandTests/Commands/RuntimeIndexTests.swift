@@ -82,7 +82,7 @@ struct RuntimeIndexTests {
         try store.close()
         let run = try CommandRun("check", path)
         #expect(run.code == 1)
-        #expect(run.output.contains("index “byName” of Shelf: a row of"), "\(run.output)")
+        #expect(run.output.contains("index “byName” of Shelf: an entry for"), "\(run.output)")
         #expect(run.output.contains("index “byName” of Shelf has 299 rows, the entities give 300"), "\(run.output)")
     }
 }

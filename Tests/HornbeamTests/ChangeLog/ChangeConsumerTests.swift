@@ -412,10 +412,10 @@ struct ChangeConsumerTests {
         #expect(throws: HornbeamError.self) { try upload.next() }
         for type in [0, 1] {
             let bad = StoredChange(kind: .updated, version: 1, type: type, id: [1])
-            let text = type == 0 ? "has an id that is none" : "is not readable"
+            let what = (type == 0 ? "the id of " : "") + "change 2 of consumer “upload”"
             #expect(
                 try problems { log, _ in try log.transaction.put(log.tree, key, bad.bytes) }
-                    == ["change 2 of consumer “upload” \(text)"])
+                    == ["\(what) is not readable"])
             #expect(throws: HornbeamError.self) { try upload.next() }
         }
         let good = StoredChange(kind: .inserted, version: 1, type: 0, id: [2, 0, 0, 0, 0, 0, 0, 0])
@@ -427,7 +427,7 @@ struct ChangeConsumerTests {
         }
         #expect(
             ends == [
-                "change 1 of consumer “upload” isn't one of those that are kept",
+                "change 1 of consumer “upload” is outside the range of kept changes",
                 "consumer “upload”: of its changes 4 to 5 are missing",
             ])
         let nobody = try problems { log, _ in try log.transaction.put(log.tree, [0] + Array("upload".utf8), [7]) }

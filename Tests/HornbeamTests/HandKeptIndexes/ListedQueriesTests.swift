@@ -219,7 +219,7 @@ struct ListedQueriesTests {
                 let hit = try #require(try oaks.limit(1).ranked(in: context).first)
                 for other in [list, list.sorted(by: \.year), list.filter(\.year == 0)] {
                     let error = #expect(throws: HornbeamError.self) { try other.after(hit).ids(in: context) }
-                    #expect(error?.message.contains("goes on after a hit") == true)
+                    #expect(error?.message.contains("can continue after a hit") == true)
                 }
                 let best = list.filter(.string(\.note, matches: "oak")).sorted(by: .score)
                 #expect(try best.ids(in: context) == [2, 5, 5, 1, 4, 0, 3])

@@ -50,7 +50,7 @@ struct IndexReadinessTests {
     @Test("report that the state lacks the index, or has another version or other settings")
     func absent() throws {
         let database = try filled(try SimulatedDisk())
-        #expect(try message(database).contains("map index “byText” of TaggedNote can't be asked: this state"))
+        #expect(try message(database).contains("map index “byText” of TaggedNote can't answer: this state"))
         try database.register(byText("2"))
         let version = try message(database)
         #expect(version.contains("has its version “2”, and not “1”") && version.contains("register(…)"))
@@ -59,7 +59,7 @@ struct IndexReadinessTests {
         try database.register(byText())
         #expect(try byText().query().keys(in: database) == ["first1"])
         try database.unregister("byText")
-        #expect(try message(database).contains("this state of the database hasn't got it"))
+        #expect(try message(database).contains("this state of the database doesn't have it"))
     }
 
     @Test("report that the index was left behind, and by how much")
@@ -94,7 +94,7 @@ struct IndexReadinessTests {
         try RegisteredCatalogue.store(index, in: write)
         try write.commit()
         #expect(try message(database).contains("it is being built in the background"))
-        #expect(try message(database, byText("2")).contains("this state of the database hasn't got it"))
+        #expect(try message(database, byText("2")).contains("this state of the database doesn't have it"))
         try database.register(byText())
         let second = try database.store.beginWrite()
         try RegisteredCatalogue.outdate("TaggedNote", in: second)

@@ -84,7 +84,7 @@ struct OpeningWordsTests {
             options.isReadOnly = true
             let name = Migration.rename(Before.Desk.entityName, to: After.Desk.self)
             let words = [
-                "read-only", "the name After.Desk for Before.Desk", "property After.Desk.room",
+                "read-only", "the renaming of Before.Desk to After.Desk", "property After.Desk.room",
                 "relation After.Desk.lamps", "index “byRoom” of After.Desk", "the type After.Lamp", "and 1 more",
                 "once for writing",
             ]

@@ -202,7 +202,7 @@ struct PartialTextIndexTests {
             #expect(found.allSatisfy { "\($0.title) \($0.text)".contains("leaf") } && !found.isEmpty)
             #expect(try weaker.count(in: context) == found.count)
             let said = message { try weaker.resolve(in: context) }
-            #expect(said.contains("the full-text index “search” of Article has only those with"), "\(said)")
+            #expect(said.contains("the full-text index “search” of Article has only entities with"), "\(said)")
             #expect(said.contains("stage == \"published\" && year > 2000"), "\(said)")
             #expect(message { try weaker.sorted(by: .by(\.year), .score).ids(in: context) } == said)
             #expect(message { try weaker.sorted(by: .score).ids(in: context) } == said)
@@ -499,9 +499,9 @@ struct PartialTextIndexSchemaTests {
             }
         }
         let hidden = message(Self.note(.isNil(property: "$updatedAt")))
-        #expect(hidden.contains("is on updatedAt, which is no property of its own"))
+        #expect(hidden.contains("uses updatedAt, which the store sets"))
         let missing = message(Self.note(.isNil(property: "sizes")))
-        #expect(missing.contains("index “search” of Note") && missing.contains("Note.sizes, which there isn't"))
+        #expect(missing.contains("index “search” of Note") && missing.contains("Note.sizes, which doesn't exist"))
         var value = Self.note(try Self.larger(than: 1))
         value.indexes[0].kind = .value
         #expect(message(value).contains("only full-text indexes"))

@@ -5,6 +5,7 @@
 import Hornbeam
 import HornbeamTestSupport
 import Testing
+
 @testable import HornbeamEngine
 
 @EntityModel
@@ -178,7 +179,7 @@ struct RankedOrdersTests {
             Note.filter(match).sorted(by: .score, .by(\.title)),
         ] {
             let error = #expect(throws: HornbeamError.self) { try list.after(hit).ids(in: context) }
-            #expect(error?.code == .invalid && error?.message.contains("goes on after a hit") == true)
+            #expect(error?.code == .invalid && error?.message.contains("can continue after a hit") == true)
         }
         #expect(try Note.filter(match).sorted(by: .score).after(hit).count(in: context) == 59)
         #expect(try Note.filter(match).after(hit).limit(2).resolve(in: context).count == 2)

@@ -219,6 +219,6 @@ struct EqualityIndexTests {
         let error = #expect(throws: HornbeamError.self) {
             _ = try context.session.run { try $0.core(for: Parcel.self).rowIDs(query) }
         }
-        #expect(error?.message.contains("only equal or not") == true)
+        #expect(error?.message.contains("has no order") == true)
     }
 }

@@ -170,8 +170,8 @@ package struct ChangeLog {
         guard sequence < consumer.next else {
             throw HornbeamError(
                 .invalid,
-                "consumer “\(name)” acknowledges change \(sequence), and there were \(consumer.next - 1): "
-                    + "acknowledge what its next() has given")
+                "consumer “\(name)” can't acknowledge change \(sequence), the newest is \(consumer.next - 1): "
+                    + "acknowledge changes that next() returned")
         }
         // An acknowledgement is never taken back.
         guard sequence > consumer.acknowledged else { return }
@@ -188,7 +188,7 @@ package struct ChangeLog {
     package func setNote(_ note: [UInt8], of consumer: StoredConsumer, _ name: String) throws {
         guard note.count <= Self.maximumNote else {
             throw HornbeamError(
-                .tooLarge, "consumer “\(name)” notes \(note.count) bytes: \(Self.maximumNote) at most can be kept")
+                .tooLarge, "the note of consumer “\(name)” has \(note.count) bytes: the limit is \(Self.maximumNote)")
         }
         var consumer = consumer
         consumer.note = note
@@ -340,7 +340,7 @@ package struct ChangeLog {
     ) throws {
         var bytes: [UInt8] = []
         guard ValueBytes.append(id, as: idType, to: &bytes) else {
-            throw Self.damaged("\(id.text) is the id of an entity, and none of its type")
+            throw Self.damaged("\(id.text) is the id of an entity, but not of its id type")
         }
         let change = StoredChange(kind: kind, version: transaction.number ?? 0, type: place, id: bytes)
         try transaction.put(tree, Self.key(consumer.number, consumer.next), change.bytes)

@@ -38,19 +38,19 @@ package final class IndexCondition: @unchecked Sendable {
         guard index.kind == .text else {
             throw HornbeamError(
                 .schemaMismatch,
-                "\(name) has a condition: only full-text indexes and those that are made at run time have one")
+                "\(name) can't have a condition: only full-text indexes and indexes registered at run time can")
         }
         // Columns that the store writes itself change without a save that updates the indexes.
         for property in condition.properties.sorted() where ColumnDescription.isHidden(property) {
             throw HornbeamError(
                 .schemaMismatch,
-                "the condition of \(name) is on \(ColumnDescription.label(property)), which is no property of its own: "
-                    + "only these can be in one")
+                "the condition of \(name) uses \(ColumnDescription.label(property)), which the store sets: "
+                    + "use only stored properties of the model")
         }
         do throws(HornbeamError) {
             return try IndexCondition(condition, EntityType(named: type))
         } catch {
-            throw HornbeamError(.schemaMismatch, "the condition of \(name) is none of its type: \(error.message)")
+            throw HornbeamError(.schemaMismatch, "the condition of \(name) doesn't fit its type: \(error.message)")
         }
     }
 

@@ -52,7 +52,7 @@ package struct IndexTrees: Sendable, Equatable {
     private func place(_ key: Bytes) throws(StorageError) -> (TreeID, Bytes) {
         if others.isEmpty { return (first, key) }
         guard let number = key.first, Int(number) <= others.count else {
-            throw .invalid("an entry of a registered index is of none of its trees")
+            throw .invalid("an entry of a registered index belongs to none of its trees")
         }
         return (number == 0 ? first : others[Int(number) - 1], Bytes(rebasing: key.dropFirst()))
     }

@@ -97,7 +97,7 @@ public final class IndexRegistration: Sendable {
         // A byte of 1 ends the name of a background build.
         guard !name.isEmpty, name.utf8.count <= 200, !name.utf8.contains(where: { $0 < 2 }) else {
             throw HornbeamError(
-                .invalid, "an index is called “\(name)”: a name needs 1 to 200 bytes, and none that is 0 or 1")
+                .invalid, "an index can't be called “\(name)”: a name has 1 to 200 bytes, none of them 0 or 1")
         }
         // The file compares names by their bytes, the program by their characters: each must have one form.
         guard name.isComposed else {

@@ -114,6 +114,6 @@ package enum MissedRow {
     }
 
     static var unreadable: HornbeamError {
-        HornbeamError(.corrupt(Corruption(reason: "what a registered index has missed is not readable")))
+        HornbeamError(.corrupt(Corruption(reason: "a change that a registered index has missed is not readable")))
     }
 }

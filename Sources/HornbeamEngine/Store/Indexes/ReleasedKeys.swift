@@ -67,7 +67,7 @@ extension EntityStore {
             }
             return try left.index.description.violation(
                 of: row, type, by: try id(of: other) ?? .null,
-                remark: ", which it had let go of: a hook changed what was to be saved")
+                remark: ", a key that it had given up: a hook changed the entity during the save")
         }
         return nil
     }
