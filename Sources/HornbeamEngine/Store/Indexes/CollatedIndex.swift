@@ -43,9 +43,9 @@ extension IndexDescription {
             guard let rule = try collation(of: .string) else { return nil }
             let version = try rule.collator.version
             if version == collationVersion { return nil }
-            return "is in the order of \(rule) (\(stored)), and this system has \(version)"
+            return "is in the order of \(rule) as of \(stored), and this system has \(version)"
         } catch {
-            return "is in an order (\(stored)) that this system lacks: \(error.message)"
+            return "is in an order as of \(stored) that this system lacks: \(error.message)"
         }
     }
 }
