@@ -291,6 +291,9 @@ extension KeyedDecodingContainer {
 // MARK: - Coders
 
 extension CodingUserInfoKey {
-    /// Every text is a valid key, so the initialiser never returns nil.
-    fileprivate static func named(_ name: String) -> Self { Self(rawValue: name)! }
+    /// The initialiser is failable only because its protocol's is: every text is a key.
+    fileprivate static func named(_ name: String) -> Self {
+        guard let key = Self(rawValue: name) else { preconditionFailure("a text is no key of userInfo") }
+        return key
+    }
 }
