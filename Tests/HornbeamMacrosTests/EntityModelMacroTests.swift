@@ -301,7 +301,7 @@ struct EntityModelDiagnosticTests {
                 ])
         #expect(
             diagnostics("let id = UUID()") == [
-                "1:21 'let id' with a value can't be read back, nothing could set it: write 'var id = …', give it no "
+                "1:21 'let id' with a value can't be set when an entity is read: write 'var id = …', give it no "
                     + "value here, or an integer or text literal if the type has one entity"
             ])
         for type in ["Int?", "Optional<Int>", "Int!"] {
@@ -363,7 +363,7 @@ struct EntityModelDiagnosticTests {
         )
         #expect(
             diagnostics.map { $0.drop { $0 != " " } } == [
-                " index 'byName' has all entities, only '@FullTextIndex' takes 'where:': register "
+                " index 'byName' can't have 'where:', only '@FullTextIndex' can: register "
                     + #"'ValueIndex("byName", …, where: …)' with the database instead"#
             ])
     }
@@ -395,7 +395,7 @@ struct EntityModelDiagnosticTests {
     func patternsAndDuplicates() {
         #expect(
             diagnostics("let id: Int\nvar (a, b) = (1, 2)")
-                == ["3:5 @EntityModel needs one name a stored property: declare each on its own"])
+                == ["3:5 @EntityModel needs one stored property in each declaration: declare each on its own"])
         #expect(diagnostics("let id: Int\nvar a: Int\nvar a: String") == ["1:21 'a' is declared twice"])
     }
 

@@ -36,13 +36,13 @@ enum ModelDiagnostic: DiagnosticMessage {
         case .noId(let name):
             "'\(name)' has no 'id': add a property such as 'let id: String' to the struct itself, stored or computed"
         case .constantId:
-            "'let id' with a value can't be read back, nothing could set it: write 'var id = …', give it no value "
+            "'let id' with a value can't be set when an entity is read: write 'var id = …', give it no value "
                 + "here, or an integer or text literal if the type has one entity"
         case .optionalId(let type):
             "'id' can't be optional: write 'let id: \(type)', and give each entity one, such as "
                 + "'nextID(in: &context)', which counts up, or 'UUID()'"
         case .pattern:
-            "@EntityModel needs one name a stored property: declare each on its own"
+            "@EntityModel needs one stored property in each declaration: declare each on its own"
         case .conditional:
             "a stored property inside '#if' would change the row format from build to build: move it out of the '#if'"
         case .relationWithoutType(let name):
@@ -66,7 +66,7 @@ enum ModelDiagnostic: DiagnosticMessage {
             "an index can be over the id that '\(name)' leads to, if it is a to-one relation: write '\\.$\(name).id', "
                 + "in '@Index', '@HashIndex' or '@Unique'"
         case .partialIndex(let name):
-            "index '\(name)' has all entities, only '@FullTextIndex' takes 'where:': register "
+            "index '\(name)' can't have 'where:', only '@FullTextIndex' can: register "
                 + "'ValueIndex(\"\(name)\", …, where: …)' with the database instead"
         case .unknownProperty(let name, let index):
             "index '\(index)' names '\(name)', which is no stored property of this type"
