@@ -138,7 +138,7 @@ public struct ChangeConsumer: Sendable {
                     + "acknowledge(through: \(sequence)) to go on without it")
         }
         guard let id = change.id.withUnsafeBytes({ ValueBytes.decode($0, as: idType) }) else {
-            throw ChangeLog.damaged("change \(sequence) of consumer “\(name)” has an id that is none")
+            throw ChangeLog.damaged("change \(sequence) of consumer “\(name)” has an id that is not readable")
         }
         return LoggedChange(sequence: sequence, version: change.version, type: type, kind: change.kind, id: id)
     }
@@ -181,8 +181,8 @@ public struct ChangeConsumer: Sendable {
             if let first, first != consumer.acknowledged + 1 {
                 throw HornbeamError(
                     .conflict,
-                    "consumer “\(name)” acknowledges changes from \(first) on, and change \(consumer.acknowledged + 1) "
-                        + "comes next: ask it for the next ones")
+                    "consumer “\(name)” can't acknowledge changes from \(first) on: "
+                        + "change \(consumer.acknowledged + 1) comes next; ask it for the next changes")
             }
             try log.acknowledge(consumer, name, through: sequence)
         }
@@ -234,13 +234,13 @@ extension Database {
         let size = name.utf8.count
         guard size > 0, size <= ChangeLog.maximumName else {
             throw HornbeamError(
-                .invalid, "a consumer has a name of 1 to \(ChangeLog.maximumName) bytes, not of \(size)")
+                .invalid, "a consumer's name has 1 to \(ChangeLog.maximumName) bytes, not \(size)")
         }
         guard !types.isEmpty else {
-            throw HornbeamError(.invalid, "consumer “\(name)” is to be told of no type: name those that it wants")
+            throw HornbeamError(.invalid, "consumer “\(name)” follows no entity type: name one at least")
         }
         if let retention, retention < 1 {
-            throw HornbeamError(.invalid, "consumer “\(name)” keeps \(retention) changes: give 1 or more, or nil")
+            throw HornbeamError(.invalid, "consumer “\(name)” can't keep \(retention) changes: give 1 or more, or nil")
         }
         let wish = ChangeWish(types: types, links: links, limit: UInt64(retention ?? 0))
         // Usually it is registered already, with these types and this bound.
@@ -256,7 +256,7 @@ extension Database {
             try write { context in
                 try context.session.run { session in
                     guard let log = try ChangeLog(in: session.core.transaction, create: true) else {
-                        throw ChangeLog.damaged("it can't be made")
+                        throw ChangeLog.damaged("it can't be created")
                     }
                     try log.register(name, wish)
                 }

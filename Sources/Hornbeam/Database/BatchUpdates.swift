@@ -16,7 +16,7 @@ extension BatchUpdates: Sendable where Value: Sendable {}
 extension BatchUpdates {
     fileprivate init(value: Value, told changes: StoreChanges?) throws {
         guard let changes else {
-            throw HornbeamError(.failed, "the changes of a batch of updates, which was committed, were not told")
+            throw HornbeamError(.failed, "a batch of updates was committed, but its changes are unknown")
         }
         self.init(value: value, changes: changes)
     }

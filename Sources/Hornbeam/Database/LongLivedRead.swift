@@ -143,7 +143,7 @@ public final class LongLivedRead: Sendable {
     private func takeTurn() throws(HornbeamError) {
         let thread = ThreadNumber.current
         guard owner.load(ordering: .relaxed) != thread else {
-            throw HornbeamError(.invalid, "a long-lived read is used inside a use of it: pass the context on instead")
+            throw HornbeamError(.invalid, "a long-lived read can't be used inside its own closure: pass the context on")
         }
         turn.wait()
         owner.store(thread, ordering: .relaxed)
@@ -172,8 +172,8 @@ public final class LongLivedRead: Sendable {
     private var expired: HornbeamError {
         HornbeamError(
             .snapshotExpired,
-            "the long-lived read was older than \(maximumAge.map { "\($0)" } ?? "its database"), so that what it held "
-                + "was let go: call restart() and load again what is shown")
+            "the long-lived read was ended, because it was older than \(maximumAge.map { "\($0)" } ?? "its database"): "
+                + "call restart(), and load the shown values again")
     }
 
     /// Replaces the state by a new one.
@@ -312,7 +312,7 @@ extension Database {
     /// `.snapshotExpired`.
     public func longLivedRead(maximumAge: Duration? = nil) throws -> LongLivedRead {
         if let maximumAge, maximumAge <= .zero {
-            throw HornbeamError(.invalid, "a long-lived read can't have the maximal age \(maximumAge)")
+            throw HornbeamError(.invalid, "a long-lived read can't have the maximum age \(maximumAge)")
         }
         return try LongLivedRead(self, maximumAge: maximumAge)
     }

@@ -117,7 +117,7 @@ package struct SchemaOpening {
             guard !name.isEmpty, name.utf8.count <= 200, names.insert(name).inserted else {
                 throw HornbeamError(
                     .invalid,
-                    "a migration step is called “\(name)”: each needs a name of its own, of at most 200 bytes")
+                    "a migration step can't be called “\(name)”: each needs a name of its own, of 1 to 200 bytes")
             }
         }
     }

@@ -20,7 +20,7 @@ extension ComputedComponent {
             do {
                 value = try RelationReads.refusing(label, Entity.self) { entity[keyPath: keyPath] }
             } catch {
-                throw error as? HornbeamError ?? HornbeamError(.invalid, "“\(label)” can't be worked out: \(error)")
+                throw error as? HornbeamError ?? HornbeamError(.invalid, "“\(label)” can't be computed: \(error)")
             }
             guard let stored = literal(value) else { return .null }
             guard let converted = stored.converted(to: .optional(type)) else {

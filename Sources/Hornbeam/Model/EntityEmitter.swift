@@ -104,8 +104,8 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
             guard emitted.elementsEqual(again, by: { $0.key == $1.key && $0.value == $1.value }) else {
                 throw HornbeamError(
                     .impureMap,
-                    "index “\(index.name)” gives other rows for \(Entity.entityName) \("\(entity.id)".shown()) when it "
-                        + "is asked again: they must depend on the entity alone")
+                    "index “\(index.name)” gives other rows for \(Entity.entityName) \("\(entity.id)".shown()) when "
+                        + "its code runs again: the rows must depend on the entity alone")
             }
         #endif
         return index.isTable ? emitted.keyed(rowID) : emitted.numbered(rowID)

@@ -180,7 +180,7 @@ extension EntityModelProtocol {
     static func keepsGoing(_ what: String) -> HornbeamError {
         HornbeamError(
             .invalid,
-            "\(what) can't be saved: saving the entities nested in it deletes it again each time; look for two of them "
+            "\(what) can't be saved: saving the entities nested in it deletes it each time; look for two of them "
                 + "with the same unique key, whose delete rules lead back to it, or for a hook that deletes it")
     }
 
@@ -199,8 +199,8 @@ extension EntityModelProtocol {
         guard merged.id == id else {
             throw HornbeamError(
                 .invalid,
-                "\(Self.entityName) \(id) can't be saved: its merge strategy changed the id to \(merged.id); have the "
-                    + "strategy keep the id, and save what shall have another one as an entity of its own")
+                "\(Self.entityName) \(id) can't be saved: its merge strategy changed the id to \(merged.id); keep the "
+                    + "id in the strategy, and save an entity with another id by itself")
         }
         // Relations are those of the new value, and indexes are over their ids.
         return try session.store(Self.self).type.linkedIDs.isEmpty ? merged : merged.withRelations(of: self)
@@ -294,7 +294,7 @@ extension EntityModelProtocol {
             if let (index, holder) = collisions.first(where: { Self.resolver(of: $0.index)?.updates ?? false }) {
                 throw try violation(
                     index, by: holder, session,
-                    remark: ", and took it while room was made for other keys: look for a hook or a resolver "
+                    remark: ", and took it while other keys were made free: look for a hook or a resolver "
                         + "that saves it"
                 )
             }
@@ -306,7 +306,7 @@ extension EntityModelProtocol {
         guard let last = collisions.first else { return }
         throw try violation(
             last.index, by: last.id, session,
-            remark: ", and comes back each time that it is deleted to make room: look for a hook that saves it then")
+            remark: ", and is saved again each time it is deleted to free the key: look for a hook that saves it")
     }
 
     /// Returns the id of the entity that this one updates by the rule of a unique index, or nil if there is none.
@@ -318,7 +318,7 @@ extension EntityModelProtocol {
         guard try session.storedRow(of: id.columnValue, Self.self) == nil else {
             throw try violation(
                 index, by: holder, session,
-                remark: ", and both are stored: `.update` saves into one stored entity, and doesn't join two; "
+                remark: ", and both are stored: `.update` saves into one stored entity, and can't join two; "
                     + "delete one of them first")
         }
         return holder

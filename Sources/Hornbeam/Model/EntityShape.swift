@@ -283,7 +283,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
                 throw HornbeamError(
                     .invalid,
                     "the condition “\(filter.text(description))” of the full-text index "
-                        + "“\(description.indexes[place].name)” of \(description.name) can't be kept by a file: "
+                        + "“\(description.indexes[place].name)” of \(description.name) can't be stored: "
                         + "compare stored properties with values, and join such conditions by &&, || and !")
             }
             stored.indexes[place].condition = condition
@@ -315,7 +315,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         let names = searched.map(\.description.name).joined(separator: ", ")
         throw HornbeamError(
             .invalid,
-            "\(Entity.entityName) has no full-text index “\(name)” over all that is searched; "
+            "\(Entity.entityName) has no full-text index “\(name)” over all searched properties; "
                 + (names.isEmpty ? "it has none" : "those it has are \(names)"))
     }
 
@@ -386,8 +386,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
                 : "write .has(\\.$\(name), …) for a condition on its properties, \\.$\(name).id for its id"
             return HornbeamError(
                 .invalid,
-                "a key path that reads a relation, \(Entity.entityName).\(name), can't be asked, because relations "
-                    + "aren't loaded where conditions, sorts and groups are worked out: \(remedy)")
+                "\(Entity.entityName).\(name) reads a relation, and relations aren't loaded where conditions, "
+                    + "sorts and groups are computed: \(remedy)")
         }
     }
 

@@ -179,7 +179,7 @@ extension EntityShape {
         let name = ColumnDescription.label(metadata.column)
         throw HornbeamError(
             .invalid,
-            "\(Entity.entityName) keeps no \(name): have it declare "
+            "\(Entity.entityName) doesn't store \(name): declare in it "
                 + "static let storedMetadata: [Metadata] = [.\(name)]")
     }
 }

@@ -58,7 +58,7 @@ package struct ModelSet: Sendable {
         guard let model = types[type.name] else {
             throw HornbeamError(
                 .unregisteredEntity,
-                "stored entities of \(type.name) have to be rewritten, which takes their model: name it among the "
+                "stored entities of \(type.name) must be rewritten, which needs their model: name it among the "
                     + "models when opening")
         }
         return try model.rewritten(row)

@@ -41,9 +41,9 @@ extension TypedTransaction {
     @inline(never)
     private func tooDeep(_ what: String) -> HornbeamError {
         refused(
-            "\(what): it would be done within \(Self.maximumDepth) saves and deletions, each asked for by a hook or a "
-                + "collision resolver of the one before; look for one that comes back to where it began, or that moves "
-                + "entities along one by one", failsWrite: true)
+            "\(what): it lies within \(Self.maximumDepth) saves and deletions, each made by a hook or a collision "
+                + "resolver of the one before; look for a hook or resolver that leads back to its start, or that moves "
+                + "entities one by one", failsWrite: true)
     }
 
     /// Goes down one level in a value that is saved or examined. The caller takes one from `running.nesting` when it is

@@ -100,7 +100,8 @@ package final class TypedTransaction {
             if owner != 0, owner != ThreadNumber.current { throw foreignUse }
             if let current { return current }
             throw failure
-                ?? HornbeamError(.invalid, "the transaction has ended: a context is only good inside its read or write")
+                ?? HornbeamError(
+                    .invalid, "the transaction has ended: a context is valid only inside its read or write")
         }
     }
 
@@ -114,7 +115,7 @@ package final class TypedTransaction {
         if ownStore != nil {
             return HornbeamError(
                 .invalid,
-                "a Context() was used by two threads at once: let one at a time have it, give each its own, or use "
+                "a Context() was used by two threads at once: use it in one at a time, give each its own, or use "
                     + "Database.inMemory, which any number of threads may read and write")
         }
         return HornbeamError(

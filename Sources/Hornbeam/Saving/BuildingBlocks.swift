@@ -146,7 +146,7 @@ extension Metadata {
     fileprivate func requireLastSave() throws(HornbeamError) {
         guard column == Metadata.updatedAt.column else {
             throw HornbeamError(
-                .invalid, "\(ColumnDescription.label(column)) is the store's to say: only updatedAt can be given")
+                .invalid, "\(ColumnDescription.label(column)) is set by the store: only updatedAt can be given")
         }
     }
 }

@@ -144,7 +144,8 @@ extension TextMatch {
         let store = try session.store(Entity.self)
         guard let index = store.type.textIndex(for: self) else {
             throw HornbeamError(
-                .invalid, "\(store.type.name) has no full-text index over what was searched: search it again")
+                .invalid,
+                "\(store.type.name) has no full-text index over the searched properties any more: search again")
         }
         return try IndexSearch(index, self, store)
     }

@@ -98,7 +98,7 @@ private struct NamedProperty: @unchecked Sendable {
         if let array = type as? any ArrayType.Type,
             PropertyNames.all(of: array.elementType).contains(where: { $0.name == name })
         {
-            return .init(text: "“\(name)” in “\(path)” is a property of elements: write [] behind their array")
+            return .init(text: "“\(name)” in “\(path)” is a property of elements: write [] after their array")
         }
         let nearest = NearestName.hint(name, among: known).map { " (\($0))" } ?? ""
         return .init(
@@ -132,7 +132,7 @@ private struct NamedArray<Entity: EntityModelProtocol>: Sendable {
         for (place, name) in names.enumerated() {
             let step = place == 0 ? name : String(name.dropFirst())
             guard !step.isEmpty, place == 0 || name.hasPrefix(".") else {
-                throw Flaw(text: "its path “\(path)” is none: write contacts[].phones")
+                throw Flaw(text: "its path “\(path)” is not valid: write one such as contacts[].phones")
             }
             let property = try NamedProperty(step, of: type, in: path, Entity.self)
             guard let array = property.type as? any ArrayType.Type else {
@@ -165,7 +165,7 @@ private struct NamedArray<Entity: EntityModelProtocol>: Sendable {
             let known = PropertyNames.all(of: element).map(\.name).joined(separator: ", ")
             throw Flaw(
                 text: "the elements of “\(path)” are no scalars: name the properties of \(element) that queries "
-                    + "compare, of \(known)")
+                    + "compare; it has \(known)")
         }
         return ElementIndex.Component(subject: nil, label: "", type: scalar)
     }
@@ -174,7 +174,7 @@ private struct NamedArray<Entity: EntityModelProtocol>: Sendable {
         _ names: [String], of element: any Any.Type, _ path: String
     ) throws(Flaw) -> [NamedProperty] {
         guard !names.isEmpty, names.allSatisfy({ !$0.isEmpty }) else {
-            throw Flaw(text: "its expressions \(names) say nothing: name properties, or give nil for scalars")
+            throw Flaw(text: "its expressions \(names) are empty: name properties, or give nil for scalars")
         }
         guard columnType(element) == nil else {
             throw Flaw(

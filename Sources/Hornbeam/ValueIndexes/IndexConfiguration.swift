@@ -43,7 +43,7 @@ public struct ValueIndexConfiguration: IndexConfiguration {
             }
             guard let components = ValueIndexDefinition.collated(written, by: collation, type) else {
                 throw HornbeamError(
-                    .invalid, "its collation \(collation) is one of texts, and none of its properties is stored as one")
+                    .invalid, "its collation \(collation) is for texts, and none of its properties is stored as a text")
             }
             let condition = try condition.map { (text) throws(HornbeamError) in
                 try StoredCondition(statement: text, type)

@@ -52,13 +52,13 @@ public struct ValueIndex<Entity: EntityModelProtocol>: RegisteredIndex {
         }
         let collated = ValueIndexDefinition.collated(components, by: collation, Entity.entityShape.description)
         if collated == nil {
-            flaws.append("its collation \(collation) is one of texts, and none of its properties is stored as one")
+            flaws.append("its collation \(collation) is for texts, and none of its properties is stored as a text")
         }
         let stored = condition.map { StoredCondition($0.filter, Entity.entityShape.description) }
         if let condition, case .some(.none) = stored {
             flaws.append(
-                "its condition “\(condition.filter.text(Entity.entityShape.description))” is not one on stored "
-                    + "properties alone: a file could not keep it")
+                "its condition “\(condition.filter.text(Entity.entityShape.description))” can't be stored: "
+                    + "compare only stored properties with values")
         }
         self.init(name, collated ?? components, stored.flatMap { $0 }, version: version, flaws: flaws)
     }

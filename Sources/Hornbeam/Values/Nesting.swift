@@ -9,8 +9,8 @@ package enum Nesting {
     package static let most = 32
 
     package static func tooDeep(_ what: String) -> String {
-        "\(what): it lies within more than \(most) entities, each in a relation of the one before; link those further "
-            + "down by their ids, and save them by themselves"
+        "\(what): it lies within more than \(most) entities, each in a relation of the one before; link the deeper "
+            + "ones by their ids, and save them by themselves"
     }
 }
 

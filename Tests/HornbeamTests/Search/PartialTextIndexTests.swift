@@ -510,7 +510,7 @@ struct PartialTextIndexSchemaTests {
             _ = try Database.inMemory(models: Computed.self)
         } catch {
             let said = (error as? HornbeamError)?.message ?? ""
-            #expect(said.contains("“search” of Computed can't be kept by a file: compare stored properties"))
+            #expect(said.contains("“search” of Computed can't be stored: compare stored properties"))
         }
     }
 }

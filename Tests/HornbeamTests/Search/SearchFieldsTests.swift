@@ -105,12 +105,12 @@ struct SearchFieldsTests {
     func errors() throws {
         for context in [Context(), try context()] {
             let titles = Book.filter(.string(\.title, matches: try Search(parsing: "text:copy")))
-            try expect("asks for words in text, and is over title", titles, context)
+            try expect("asks for words in text, but searches title", titles, context)
             let languages = Book.filter(.string(\.title, \.text, matches: Search.words("en").in(\.language)))
-            try expect("asks for words in language, and is over title, text", languages, context)
+            try expect("asks for words in language, but searches title, text", languages, context)
             let second = Book.filter(\.language == "en")
                 .filter(.string(\.title, \.text, matches: Search.words("en").in(\.language)))
-            try expect("asks for words in language, and is over title, text", second, context)
+            try expect("asks for words in language, but searches title, text", second, context)
             let computed = Hornbeam.Predicate<Book>.string(\.title.stored, matches: "a")
             try expect("matches needs stored String properties", Book.filter(computed), context)
             let either = Book.filter(\.title == "b" || computed)

@@ -96,8 +96,8 @@ extension Database {
         case .missedRows, .building:
             throw HornbeamError(
                 .readOnly,
-                "the file is open read-only, and its index “\(registration.name)” is absent, of another version or "
-                    + "behind: register it once with the file open for writing")
+                "the file is open read-only, and its index “\(registration.name)” is missing, of another version or "
+                    + "out of date: register it once with the file open for writing")
         }
     }
 
@@ -224,7 +224,7 @@ extension Database {
     public func repair(index name: String, progress: MigrationProgress.Handler? = nil) throws {
         guard let maintained = registered.maintained[name] else {
             throw HornbeamError(
-                .indexNotReady, "index “\(name)” can't be repaired: this program hasn't registered it; do that first")
+                .indexNotReady, "index “\(name)” can't be repaired: register it in this program first")
         }
         try register(maintained.registration, isRebuilt: true, progress: progress)
     }

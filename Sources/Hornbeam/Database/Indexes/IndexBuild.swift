@@ -298,7 +298,7 @@ extension Database {
             return .failed(
                 HornbeamError(
                     .indexNotReady,
-                    "index “\(build.name)” was registered otherwise or dropped while it was being built"))
+                    "index “\(build.name)” was dropped, or registered with other settings, while it was being built"))
         } catch {
             // The error that ended the build is reported. If dropping the build fails too, it stays in the file as
             // after a crash.

@@ -223,8 +223,8 @@ extension SearchQuery {
             }
             throw HornbeamError(
                 .invalid,
-                "a search of \(Entity.entityName) asks for words in \(name(column)), and is over "
-                    + "\(columns.map(name).joined(separator: ", ")): search both, or leave that out")
+                "a search of \(Entity.entityName) asks for words in \(name(column)), but searches "
+                    + "\(columns.map(name).joined(separator: ", ")): search all of them, or leave that out")
         }
     }
 

@@ -156,7 +156,7 @@ extension Predicate {
             .invalid,
             "matches needs stored String properties of \(Entity.entityName), which "
                 + (stored.isEmpty ? "has none" : "are \(stored.joined(separator: ", "))")
-                + ", and was given \(wrong): store its text, or ask for contains")
+                + ", but got \(wrong): store its text, or use contains")
         return Self(.matches(TextMatch(columns: [], problem: error)))
     }
 

@@ -95,7 +95,7 @@ struct AggregatedRow<Entity: EntityModelProtocol> {
     /// Returns the id of the stored entity that a to-one relation leads to, or null if there is none.
     func linkedID(_ relation: DeclaredRelation<Entity>) throws -> Value {
         guard let session else {
-            throw HornbeamError(.invalid, "the links of a former \(Entity.entityName) aren't known")
+            throw HornbeamError(.invalid, "the links of a \(Entity.entityName) before its change aren't known")
         }
         let side = try session.side(relation)
         guard let source = try session.store(Entity.self).rowID(ofAny: try row.value(0)),
@@ -166,7 +166,7 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
                 let name = relation.description.name
                 throw HornbeamError(
                     .invalid,
-                    "\(Entity.entityName).\(name) leads to none from \(try row.row.value(0).text): write "
+                    "\(Entity.entityName).\(name) has no entity for \(try row.row.value(0).text): write "
                         + "\\.$\(name).id, which is nil then")
             }
             return value

@@ -42,7 +42,7 @@ extension QueryList {
     @discardableResult
     public func update(in context: inout Context, _ change: (inout Entity) throws -> Void) throws -> Int {
         let session = context.session
-        try session.descend("updated", of: "what a query of \(Entity.entityName) finds")
+        try session.descend("updated", of: "the result of a query of \(Entity.entityName)")
         defer { session.running.depth -= 1 }
         return try session.run { session in
             try session.whole {
@@ -149,8 +149,8 @@ extension HornbeamError {
     {
         HornbeamError(
             .identityChanged,
-            "\(Entity.entityName) \(id) can't be updated: its id was changed to \(entity.id); save what shall have "
-                + "another id as an entity of its own")
+            "\(Entity.entityName) \(id) can't be updated: its id was changed to \(entity.id); save an entity "
+                + "with another id by itself")
     }
 }
 

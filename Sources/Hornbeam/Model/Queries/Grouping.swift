@@ -19,7 +19,7 @@ class GroupState<Entity: EntityModelProtocol, Values> {
     func regain(_ first: (SortTerm, (inout AggregatedRow<Entity>?) throws -> Void) throws -> Void) throws -> Bool {
         true
     }
-    func results() throws -> Values { throw HornbeamError(.invalid, "a group without aggregates was asked for them") }
+    func results() throws -> Values { throw HornbeamError(.invalid, "a group has no aggregates") }
 }
 
 /// The aggregates of one group while its rows are added.

@@ -55,9 +55,9 @@ package struct ListParts: Sendable {
             source: .steps { _, _ in
                 throw HornbeamError(
                     .tooLarge,
-                    "more than \(Self.maximumDepth) lists lie within one another in a query, by steps behind a limit, "
-                        + "by or and and, along relations or nested: join conditions to one filter, or resolve a part "
-                        + "and go on from its ids")
+                    "a query nests more than \(Self.maximumDepth) lists (steps after a limit, `or`, `and`, relations, "
+                        + "nested lists): join conditions to one filter, or resolve a part and continue "
+                        + "from its ids")
             }, context: context)
         self.depth = Self.maximumDepth + 1
     }
@@ -489,8 +489,8 @@ extension QueryList {
                 .invalid,
                 "only a query that begins with a match in a full-text index, and isn't sorted by something else, has "
                     + "scores: write filter(.string(…, matches: …)) over exactly the properties of the index first, in "
-                    + "their order. Phrases, words near each other, fields and weights of fields have scores in an "
-                    + "index with positions only")
+                    + "their order. Phrases, words near each other, fields and weights of fields need an "
+                    + "index with positions")
         }
         if isByScore { return found }
         throw HornbeamError(

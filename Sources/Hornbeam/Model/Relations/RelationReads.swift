@@ -41,7 +41,7 @@ enum RelationReads {
             throw HornbeamError(
                 .invalid,
                 "“\(label)” reads a relation, and relations aren't loaded where conditions, sorts and aggregates are "
-                    + "worked out: use .has(\\.$relation, …), .any(\\.$relation, where: …), .none(\\.$relation), or "
+                    + "computed: use .has(\\.$relation, …), .any(\\.$relation, where: …), .none(\\.$relation), or "
                     + "\\.$relation.count in a comparison or a sort")
         }
         return value
