@@ -52,7 +52,7 @@ final class LongKeys {
             throw StorageError.corrupt(
                 Corruption(
                     tree: RegisteredCatalogue.treeName(of: registration.name, registration.entity),
-                    reason: "a cut key's entry hasn't got the whole key"))
+                    reason: "the entry of a shortened key lacks the whole key"))
         }
         return Array(emitted) + key.suffix(MapEntryKey.suffix)
     }

@@ -134,8 +134,8 @@ package struct MapEntryValue {
         guard let decoded = Value(columnValue: stored) else {
             throw HornbeamError(
                 .undecodable,
-                "the emitted value \(stored.text.shown()) is no \(Value.self): give an index whose type of values has "
-                    + "changed another version")
+                "the emitted value \(stored.text.shown()) is no \(Value.self): if the type of an index's values has "
+                    + "changed, give the index another version")
         }
         return decoded
     }

@@ -166,7 +166,8 @@ extension MapScan {
     func forEachGroup(_ level: Int?, _ body: (Group) throws -> Bool) throws {
         if let level, level < 0 {
             throw HornbeamError(
-                .invalid, "a query of index “\(query.index.registration.name)” has the group level \(level)")
+                .invalid,
+                "a query of index “\(query.index.registration.name)” has the group level \(level): give 0 or more")
         }
         var pending: Group?
         for range in query.isDescending ? ranges.reversed() : ranges {

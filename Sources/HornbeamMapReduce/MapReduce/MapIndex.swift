@@ -98,7 +98,7 @@ where Reduce.Value == Value {
             switch collator {
             case .success(let collator): return collator
             case .failure(let error):
-                throw HornbeamError(.unsupported, "the collation of index “\(name)” can't be had: \(error)")
+                throw HornbeamError(.unsupported, "the collation of index “\(name)” is not available: \(error)")
             }
         }
     }

@@ -231,7 +231,7 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
             let behind = cursor + [0]
             let (start, end) = query.isFromCursor ? (cursor, behind) : (behind, cursor)
             guard cursor.count > MapEntryKey.suffix else {
-                throw HornbeamError(.invalid, "the cursor is of no row of a map index")
+                throw HornbeamError(.invalid, "the cursor is not that of a row of a map index")
             }
             for place in ranges.indices {
                 if query.isDescending {

@@ -153,7 +153,8 @@ extension Reducer where Result: Equatable & Sendable {
         guard size > bytes / 2 else { return nil }
         let result = try finish(whole)
         return ReducerViolation(
-            law: "a partial must condense its rows: of \(bytes) bytes in rows it makes \(size), which grow with them",
+            law:
+                "a partial must condense its rows: it makes \(size) bytes of \(bytes) of rows, and grows with them",
             rows: rows, parts: [], expected: result, found: result, isAboutResult: false)
     }
 
@@ -173,7 +174,7 @@ extension Reducer where Result: Equatable & Sendable {
         if let found = try violation("the identity before the rows must change nothing", [], left) { return found }
         var right = whole
         combine(&right, with: identity)
-        if let found = try violation("the identity behind the rows must change nothing", [], right) { return found }
+        if let found = try violation("the identity after the rows must change nothing", [], right) { return found }
         if let stored = encode(whole) {
             guard let read = stored.withUnsafeBytes({ decode($0) }) else {
                 return ReducerViolation(
@@ -191,7 +192,7 @@ extension Reducer where Result: Equatable & Sendable {
                 rest -= part
             }
             for (way, partial) in combined(rows, parts) {
-                let law = "parts of the rows, combined \(way), must give what all give"
+                let law = "parts of the rows, combined \(way), must give the result of all rows"
                 if let found = try violation(law, parts, partial) { return found }
             }
         }

@@ -67,8 +67,8 @@ extension StoredReducer {
         guard let bytes = folder.bytes, let partial = bytes.withUnsafeBytes({ decode($0) }) else {
             throw HornbeamError(
                 .undecodable,
-                "a value that reducer “\(name)” chose is no \(Value.self): give an index whose type of values has "
-                    + "changed another version")
+                "a value that reducer “\(name)” chose is no \(Value.self): if the type of an index's values has "
+                    + "changed, give the index another version")
         }
         return partial
     }

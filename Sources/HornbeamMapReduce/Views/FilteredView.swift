@@ -142,7 +142,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         guard let version, try version == context.stateNumber() else {
             throw HornbeamError(
                 .invalid,
-                "the filtered view is of \(version.map { "state \($0)" } ?? "no state yet"), the context of another: "
+                "the filtered view has \(version.map { "state \($0)" } ?? "no state yet"), the context another one: "
                     + "load it in that, or move it there")
         }
     }

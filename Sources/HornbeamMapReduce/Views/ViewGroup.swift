@@ -101,7 +101,7 @@ public struct ViewGroup<Entity: EntityModelProtocol, Group: IndexKey & Hashable>
             guard key.bytes.count <= ViewKey.orderLimit else {
                 throw HornbeamError(
                     .tooLarge,
-                    "a bound takes \(key.bytes.count) bytes, of which a view knows \(ViewKey.orderLimit): ask for the "
+                    "a bound has \(key.bytes.count) bytes, a view compares only \(ViewKey.orderLimit): ask for the "
                         + "indexes by comparing entities")
             }
             return prefix + key.bytes

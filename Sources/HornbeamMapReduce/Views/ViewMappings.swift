@@ -142,8 +142,8 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         guard let version, try version == context.stateNumber() else {
             throw HornbeamError(
                 .invalid,
-                "the mapping is of \(version.map { "state \($0)" } ?? "no state, or of a filtered view"), the context "
-                    + "of another: load the mapping in it, or move it there")
+                "the mapping has \(version.map { "state \($0)" } ?? "no state, or is of a filtered view"), the context "
+                    + "another one: load the mapping in it, or move it there")
         }
     }
 

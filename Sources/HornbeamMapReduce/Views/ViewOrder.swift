@@ -31,7 +31,7 @@ public struct ViewOrder<Entity: EntityModelProtocol>: Sendable {
                 collator = made
                 label += " \(collation.name) \(made.version)"
             } catch {
-                flaw = "its collation \(collation.name) can't be had: \(error)"
+                flaw = "its collation \(collation.name) is not available: \(error)"
             }
         }
         self.collator = collator

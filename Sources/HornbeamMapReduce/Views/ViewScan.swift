@@ -189,7 +189,7 @@ extension Context {
             let transaction = try session.core.transaction
             guard !transaction.isWritable else {
                 throw HornbeamError(
-                    .invalid, "a write has no state yet that a list could be of: load the list in a read")
+                    .invalid, "a list needs a committed state, and a write has none yet: load the list in a read")
             }
             return transaction.version
         }
