@@ -141,7 +141,7 @@ struct IndexAccumulator {
             let total = Int64(exactly: integers).map { Value.int($0) } ?? UInt64(exactly: integers).map { .uint($0) }
             guard let sum = total?.converted(to: type) else {
                 throw HornbeamError(
-                    .invalid, "the sum \(integers) of \(name) is no \(type): make it a column of a wider type")
+                    .invalid, "the sum \(integers) of \(name) doesn't fit \(type): make it a column of a wider type")
             }
             return sum
         }

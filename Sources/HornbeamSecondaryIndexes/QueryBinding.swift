@@ -26,7 +26,7 @@ extension SecondaryIndex {
         let binding = try QueryBinding(prepared, arguments, table)
         let clauses = prepared.clauses
         if let having = clauses.having {
-            throw binding.failure("a secondary index has no HAVING: choose among its groups", at: having)
+            throw binding.failure("a secondary index has no HAVING: filter the groups that it returns", at: having)
         }
         var query = query()
         if let condition = clauses.condition { query.filters = [try binding.filters(condition).isTrue] }
@@ -94,7 +94,8 @@ struct QueryBinding {
 
     func column(_ expression: Expression) throws(HornbeamError) -> Int {
         guard case .path(let path) = expression, path.steps.count == 1 else {
-            throw failure("a secondary index answers for its columns alone: expected the name of one", at: expression)
+            throw failure(
+                "a query of a secondary index uses only its columns: expected the name of one", at: expression)
         }
         return try placed(at: expression) { () throws(HornbeamError) in try table.column(path.head) }
     }
@@ -134,7 +135,7 @@ struct QueryBinding {
     private func single(_ expression: Expression) throws(HornbeamError) -> Value {
         let value = try value(expression)
         if case .array = value {
-            throw failure("a list of values is for IN (?) alone: \(value.text.shown())", at: expression)
+            throw failure("a list of values is only for IN (?): \(value.text.shown())", at: expression)
         }
         return value
     }
@@ -164,7 +165,7 @@ struct QueryBinding {
                 try compare(column, .greaterOrEqual, low), try compare(column, .lessOrEqual, high))
         case .within(let column, let list), .withinArray(let column, .array(let list, _)): return try isIn(column, list)
         case .withinArray(let column, let list):
-            guard case .array = try value(list) else { throw failure("expected a list of values behind IN", at: list) }
+            guard case .array = try value(list) else { throw failure("expected a list of values after IN", at: list) }
             return try isIn(column, [list])
         case .like(let column, let pattern, nil): return try like(column, pattern)
         case .test(let column, let test): return tested(try self.column(column), test)
@@ -237,7 +238,7 @@ struct QueryBinding {
         let part = String(pattern.dropFirst(isOpenStart ? 1 : 0).dropLast(isOpenEnd ? 1 : 0))
         guard !part.contains("%"), !part.contains("_") else {
             throw failure(
-                "a secondary index knows patterns with % at their ends alone: \(value.text.shown())", at: expression)
+                "a secondary index takes patterns with % only at their ends: \(value.text.shown())", at: expression)
         }
         let name = table.columns[column].name
         return try placed(at: expression) { () throws(HornbeamError) in

@@ -56,7 +56,7 @@ extension SecondaryQuery {
     /// Returns the sum of a column, 0 without values. Throws `.invalid` if it doesn't fit the type.
     public func sum<Property: SummableNumber>(_ column: IndexColumn<Property>, in context: Context) throws -> Property {
         guard let sum: Property = try value(.sum(column.name), in: context) else {
-            throw HornbeamError(.invalid, "the sum of column “\(column.name)” is no \(Property.self)")
+            throw HornbeamError(.invalid, "the sum of column “\(column.name)” doesn't fit \(Property.self)")
         }
         return sum
     }
@@ -88,7 +88,7 @@ extension SecondaryQuery {
 private func typed<Result: ColumnValue>(_ value: Value) throws(HornbeamError) -> Result? {
     if value == .null { return nil }
     guard let result = value.converted(to: Result.columnType).flatMap({ Result(columnValue: $0) }) else {
-        throw HornbeamError(.invalid, "\(value.text.shown()) is no \(Result.self): ask for a wider type")
+        throw HornbeamError(.invalid, "\(value.text.shown()) doesn't fit \(Result.self): use a wider type")
     }
     return result
 }
@@ -140,7 +140,7 @@ extension OpenTable {
         guard wanted.groups.isEmpty else {
             throw HornbeamError(
                 .invalid,
-                "one value was asked for of the groups of index “\(table.index)”: ask groups(…) for one of each")
+                "a grouped query of index “\(table.index)” has a value for each group: use groups(…)")
         }
         if aggregates == [.count] { return [.int(Int64(try count()))] }
         var states = try aggregates.map { (aggregate) throws(HornbeamError) in try IndexAccumulator(aggregate, table) }
@@ -231,7 +231,7 @@ extension OpenTable {
             guard case .column(let column) = term.key, let place = columns.firstIndex(of: column) else {
                 throw HornbeamError(
                     .invalid,
-                    "groups of index “\(table.index)” can be sorted by the columns that they are grouped by alone")
+                    "groups of index “\(table.index)” can be sorted only by the columns that they are grouped by")
             }
             try KeyCoding.appendComponent(
                 values[place], as: table.columns[column].type, descending: term.descending, to: &key)

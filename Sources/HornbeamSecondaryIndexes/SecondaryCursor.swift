@@ -54,7 +54,9 @@ extension SecondaryQuery {
             try OpenTable(self, session, mayStop: true).run { rowID, _ in
                 guard let entity = try session.entity(at: rowID, Entity.self) else {
                     throw StorageError.corrupt(
-                        Corruption(tree: "index “\(index.registration.name)”", reason: "it names \(rowID), which isn't")
+                        Corruption(
+                            tree: "index “\(index.registration.name)”", reason: "it names \(rowID), which doesn't exist"
+                        )
                     )
                 }
                 try body(entity.id, entity, &stop)

@@ -77,12 +77,12 @@ final class SecondaryTable: Sendable {
                 return "an order is by “\(unknown)”, which is none of its columns"
             }
             if list.count < 2 || Set(list).count < list.count {
-                return "an order by (\(list.joined(separator: ", "))) is none by several columns"
+                return "an order by (\(list.joined(separator: ", "))) needs two or more different columns"
             }
         }
         if columns.count + compound.count > IndexTrees.mostOthers {
             return "it has \(columns.count) columns and \(compound.count) orders by several: "
-                + "\(IndexTrees.mostOthers) together are allowed"
+                + "the limit is \(IndexTrees.mostOthers) together"
         }
         return nil
     }
