@@ -75,7 +75,7 @@ public struct HandKeptDeclaration: Sendable {
             throw HornbeamError(
                 .invalid,
                 "the keys of index “\(stored.name)” are \(key), which has no order: give them a type that an @Index "
-                    + "could be over")
+                    + "can have")
         }
     }
 }

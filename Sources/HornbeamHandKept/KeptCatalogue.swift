@@ -16,7 +16,7 @@ extension TypedTransaction {
             if takesAll { return try makeTrees(declaration, core) }
             throw HornbeamError(
                 .indexNotReady,
-                "this state of the database has no index “\(declaration.stored.name)”: name what declares it when the "
+                "this state of the database has no index “\(declaration.stored.name)”: name its declaration when the "
                     + "database is opened (handKept:), or register it, and begin another read")
         }
         guard found.elementsEqual(declaration.record) else {
@@ -35,7 +35,7 @@ extension TypedTransaction {
             throw HornbeamError(
                 .indexNotReady,
                 "this state of the database has no list “\(name)” of \(Entity.entityName): it was dropped, or the read "
-                    + "began before it was registered; register what declares it, and begin another read")
+                    + "began before it was registered; register its declaration, and begin another read")
         }
         return try KeptTrees(stored, in: transaction)
     }
@@ -54,7 +54,7 @@ extension HandKeptDeclaration {
         HornbeamError(
             .indexMismatch,
             "index “\(stored.name)” is stored as \(other.map(Self.text) ?? "another"), and declared as "
-                + "\(Self.text(stored)): give it another name, or unregister the stored one, which drops what is in it")
+                + "\(Self.text(stored)): give it another name, or unregister the stored one, which drops its content")
     }
 
     private static func text(_ index: StoredIndex) -> String {

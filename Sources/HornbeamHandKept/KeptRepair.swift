@@ -21,8 +21,8 @@ extension Database {
                 guard let index = try RegisteredCatalogue.read(name, in: transaction), index.handKept != nil else {
                     throw HornbeamError(
                         .indexNotReady,
-                        "the database has no hand-kept index “\(name)”: registeredIndexes() has the names of those "
-                            + "there are")
+                        "the database has no hand-kept index “\(name)”: registeredIndexes() lists those that "
+                            + "exist")
                 }
                 let core = StoreTransaction(transaction, schema: schema)
                 let removed = try KeptRepair(index: index, core: core).run()
