@@ -168,7 +168,7 @@ private func read(
     guard let count else { return Failure.invalid("reading entries needs a place for their number") }
     // Counts from half the address space up arrive as negative.
     guard capacity > 0, capacity <= Int.max / MemoryLayout<hb_slice>.stride else {
-        return Failure.invalid("reading entries into \(UInt(bitPattern: capacity)) places")
+        return Failure.invalid("entries can't be read into \(UInt(bitPattern: capacity)) places")
     }
     return inCursor(cursor) { (cursor, place) throws(StorageError) in
         // Both types are an address and a size.

@@ -19,7 +19,7 @@ extension Reduction {
             throw .invalid("a reduction needs its functions and its identity")
         }
         guard 1...64 ~= given.size else {
-            throw .invalid("a reduction of \(UInt(bitPattern: given.size)) bytes: 1 to 64 are needed")
+            throw .invalid("a reduction can't have \(UInt(bitPattern: given.size)) bytes: give 1 to 64")
         }
         let functions = Functions(map: map, combine: combine, context: given.context)
         self.init(

@@ -169,7 +169,7 @@ private func storeKey(
     _ key: UnsafeRawPointer?, _ size: Int, isPassphrase: Bool
 ) throws(StorageError) -> (any StoreEncryption)? {
     guard let key else {
-        guard size == 0 else { throw .invalid("a key of \(size) bytes is at NULL") }
+        guard size == 0 else { throw .invalid("the key has \(size) bytes, but its pointer is NULL") }
         return nil
     }
     guard 1...4096 ~= size else { throw .invalid("a key of \(size) bytes: 32 are needed, of a passphrase 1 to 4096") }

@@ -35,7 +35,7 @@ final class TransactionHandle: HandleObject {
     /// failed midway.
     @inline(__always)
     func change(_ body: (Transaction) throws(StorageError) -> Int32) throws(StorageError) -> Int32 {
-        guard isWritable else { throw .readOnly("a change in a read transaction: begin it with HB_WRITE") }
+        guard isWritable else { throw .readOnly("a read transaction can't change anything: begin one with HB_WRITE") }
         store.writer.hold()
         return try body(transaction)
     }
@@ -134,7 +134,7 @@ public func hb_begin(
     guard let txn else { return Failure.invalid("hb_begin needs a place for the transaction") }
     txn.pointee = nil
     guard mode <= UInt32(HB_WRITE | HB_NOWAIT) else {
-        return Failure.invalid("the mode \(mode): it must be HB_READ, HB_WRITE or HB_WRITE|HB_NOWAIT")
+        return Failure.invalid("the mode is \(mode): it must be HB_READ, HB_WRITE or HB_WRITE|HB_NOWAIT")
     }
     return enteringStore(store) { (store, entered) throws(StorageError) in
         if mode & UInt32(HB_WRITE) == 0, let idle = store.idleReads.take() {
@@ -175,7 +175,7 @@ public func hb_durability(_ txn: OpaquePointer?, _ durability: UInt32) -> Int32 
     inTransaction(txn) { (handle) throws(StorageError) in
         guard handle.isWritable else { throw .readOnly("a read transaction has no durability") }
         guard let durability = Durability(rawValue: durability) else {
-            throw .invalid("the durability \(durability): it must be one of HB_DURABLE_…")
+            throw .invalid("the durability is \(durability): it must be one of HB_DURABLE_…")
         }
         handle.transaction.durability = durability
         return Result.ok

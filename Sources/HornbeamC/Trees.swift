@@ -49,8 +49,8 @@ extension hb_slice {
         get throws(StorageError) {
             guard size != 0 else { return Bytes(start: nil, count: 0) }
             // Sizes from half the address space up arrive as negative.
-            guard size > 0 else { throw .invalid("a slice of \(UInt(bitPattern: size)) bytes") }
-            guard data != nil else { throw .invalid("a slice of \(size) bytes whose data is NULL") }
+            guard size > 0 else { throw .invalid("a slice can't have \(UInt(bitPattern: size)) bytes") }
+            guard data != nil else { throw .invalid("a slice has \(size) bytes, but its data is NULL") }
             return Bytes(start: data, count: size)
         }
     }
@@ -59,7 +59,7 @@ extension hb_slice {
     var key: Bytes {
         get throws(StorageError) {
             let bytes = try bytes
-            guard !bytes.isEmpty else { throw .invalid("an empty key") }
+            guard !bytes.isEmpty else { throw .invalid("a key can't be empty") }
             return bytes
         }
     }
@@ -101,7 +101,9 @@ func openTree(
     tree.pointee = 0
     return inTransaction(txn) { (handle) throws(StorageError) in
         let name = try text(name, "the tree's name")
-        guard flags <= UInt32(HB_TREE_CREATE | HB_TREE_LZ4) else { throw .invalid("the flags \(flags) of a tree") }
+        guard flags <= UInt32(HB_TREE_CREATE | HB_TREE_LZ4) else {
+            throw .invalid("a tree can't have the flags \(flags)")
+        }
         if let found = try handle.transaction.tree(name) {
             if let reduction { try handle.transaction.checkReduction(found, reduction) }
             tree.pointee = handle.number(found)
@@ -173,7 +175,7 @@ public func hb_get_many(
 ) -> Int32 {
     // Counts from half the address space up arrive as negative.
     guard count >= 0, count <= Int.max / MemoryLayout<hb_slice>.stride else {
-        return Failure.invalid("hb_get_many of \(UInt(bitPattern: count)) keys")
+        return Failure.invalid("hb_get_many can't read \(UInt(bitPattern: count)) keys")
     }
     guard count == 0 || (keys != nil && values != nil) else {
         return Failure.invalid("hb_get_many needs keys, and places for values")

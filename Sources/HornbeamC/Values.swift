@@ -33,7 +33,7 @@ public func hb_get_part(
     return inTransaction(txn) { (handle) throws(StorageError) in
         // Sizes from half the address space up arrive as negative.
         guard size >= 0, size == 0 || target != nil else {
-            throw .invalid("a place of \(UInt(bitPattern: size)) bytes" + (target == nil ? " that is NULL" : ""))
+            throw .invalid("a place can't have \(UInt(bitPattern: size)) bytes" + (target == nil ? " and be NULL" : ""))
         }
         guard let reader = try handle.transaction.valueReader(handle.treeID(tree), try key.key) else {
             return Result.notFound
