@@ -149,7 +149,7 @@ final class PostgresConnection {
                 if failure == nil { failure = refusal(result, sql) }
             case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH:
                 close()
-                throw HornbeamError(.server, "a COPY begins where none was asked for: \(sql.prefix(100))")
+                throw HornbeamError(.server, "the server began a COPY that was not requested: \(sql.prefix(100))")
             default: last = result
             }
         }

@@ -16,7 +16,7 @@ struct ServerAddress {
         guard let options = PQconninfoParse(address, &message) else {
             let words = message.map { String(cString: $0).split(whereSeparator: \.isNewline).joined() } ?? "no memory"
             PQfreemem(message)
-            throw HornbeamError(.invalid, "the address “\(address.shown())” is none of PostgreSQL's: \(words)")
+            throw HornbeamError(.invalid, "the address “\(address.shown())” is not a PostgreSQL address: \(words)")
         }
         defer { PQconninfoFree(options) }
         var given: [(keyword: String, value: String)] = []

@@ -84,7 +84,7 @@ func quoted(_ name: String) -> String { "\"" + name.escaping("\"", with: UInt8(a
 /// Returns a mirror's schema in quotes, for a statement. Throws `.invalid` for a name that PostgreSQL would shorten.
 func mirrorSchema(_ name: String) throws(HornbeamError) -> String {
     guard !name.isEmpty, name.utf8.count <= 63, !name.utf8.contains(0) else {
-        throw HornbeamError(.invalid, "a schema has a name of 1 to 63 bytes, not “\(name.shown())”")
+        throw HornbeamError(.invalid, "a schema's name has 1 to 63 bytes: “\(name.shown())” can't be one")
     }
     return quoted(name)
 }

@@ -52,7 +52,7 @@ struct MirrorNote: Equatable {
         if bytes.isEmpty { return nil }
         guard bytes.count == size, bytes[0] == format else {
             throw HornbeamError(
-                .invalid, "consumer “\(name)” has a note that is no mirror's: give the mirror another name")
+                .invalid, "no mirror wrote the note of consumer “\(name)”: give the mirror another name")
         }
         func id(_ place: Int) -> UUID {
             bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(fromByteOffset: 1 + 16 * place, as: uuid_t.self)) }

@@ -93,7 +93,7 @@ final class MirrorSession {
             (work, note) = try settle(work, try self.note(of: consumer), consumer)
             do { return try send(work, note, consumer) } catch is HasMoved {
                 throw HornbeamError(
-                    .conflict, "two mirrors are at work under the name “\(settings.name)”: let one run")
+                    .conflict, "two mirrors run under the name “\(settings.name)”: stop one")
             }
         }
     }
@@ -138,7 +138,7 @@ final class MirrorSession {
         let before = try settings.database.write(durability: .full) { context in
             guard try consumer.note(in: context) == note.bytes else {
                 throw HornbeamError(
-                    .conflict, "two mirrors are at work under the name “\(settings.name)”: let one run")
+                    .conflict, "two mirrors run under the name “\(settings.name)”: stop one")
             }
             try consumer.acknowledge(through: last, in: &context)
             try consumer.setNote(next.bytes, in: &context)
@@ -168,10 +168,10 @@ final class MirrorSession {
         record = try MirrorRecord.read(connection, in: settings.schema)
         guard let record else {
             if note.done == nil { return (work, note) }
-            throw diverged("it has no mirror any more: it was dropped, or is another server's")
+            throw diverged("the schema has no mirror any more, because it was dropped or this is another server")
         }
         guard record.store == note.store else {
-            throw diverged("it has the mirror of another store, or of another name")
+            throw diverged("the schema has the mirror of another store, or of another name")
         }
         if record.token == note.done { return (work, note) }
         guard record.token == note.intent else {
@@ -182,7 +182,7 @@ final class MirrorSession {
         switch try hasSent(record) {
         // Some of the sent changes aren't kept any more, so all entities are compared instead.
         case nil: return (.reconcile, note)
-        case false?: throw diverged("its last batch is one of another copy of the store")
+        case false?: throw diverged("its last batch came from another copy of the store")
         case true?:
             var outcome = Outcome(version: record.version, changes: 0)
             return (work, try acknowledge(through: record.sequence, note, consumer, &outcome))
@@ -209,8 +209,8 @@ final class MirrorSession {
     private func diverged(_ reason: String) -> HornbeamError {
         HornbeamError(
             .diverged,
-            "the mirror in schema \(settings.schema) and the store don't follow from one another: \(reason); nothing "
-                + "was written, reconcile() makes it the store's mirror again")
+            "the mirror in schema \(settings.schema) has diverged from the store: \(reason); nothing was "
+                + "written, and reconcile() makes it the store's mirror again")
     }
 
     // MARK: The server's side

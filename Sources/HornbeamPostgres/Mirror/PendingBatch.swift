@@ -34,7 +34,7 @@ struct PendingBatch {
             // A removed type has no table.
             if let type = schema.types[name], !missed.contains(name) {
                 guard let id = change.id.withUnsafeBytes({ ValueBytes.decode($0, as: type.idType) }) else {
-                    throw ChangeLog.damaged("change \(sequence) of a mirror has an id that is none")
+                    throw ChangeLog.damaged("change \(sequence) of a mirror has an id that is not readable")
                 }
                 entities[name, default: []].insert(id)
             }

@@ -128,10 +128,10 @@ public final class PostgresMirror: Sendable {
             options.copyTimeout <= .seconds(1_000_000)
         else {
             throw HornbeamError(
-                .invalid, "Options.timeout is a second or more, Options.copyTimeout no less, and a million at most")
+                .invalid, "Options.timeout must be 1 s or more, Options.copyTimeout no shorter and 1,000,000 s at most")
         }
         guard !database.isReadOnly else {
-            throw HornbeamError(.readOnly, "the mirror keeps its place in the store, which is open read-only")
+            throw HornbeamError(.readOnly, "the mirror writes its position to the store: open the store for writing")
         }
         settings = MirrorSettings(
             database: database, name: name, address: address, schemaName: schema, types: types, options: options)

@@ -57,8 +57,8 @@ struct ColumnCondition {
     private var incomparable: HornbeamError {
         HornbeamError(
             .unsupported,
-            "a condition on \(entity).\(column.property) can't be asked of the mirror, which holds it as JSON: ask the "
-                + "store")
+            "a condition on \(entity).\(column.property) can't be tested by the mirror, which holds it as JSON: ask "
+                + "the store")
     }
 
     // MARK: Comparisons
@@ -71,7 +71,7 @@ struct ColumnCondition {
     func compare(_ comparison: Comparison, _ value: Value, _ negated: Bool) throws(HornbeamError) -> SQLCondition {
         let literal = try literal(value)
         if comparison != .equal, comparison != .notEqual, !column.type.isOrdered {
-            throw invalid(value, "values of its type are only equal or not, as a whole")
+            throw invalid(value, "its type has no order, so test it for equality")
         }
         if literal == .null {
             switch comparison {

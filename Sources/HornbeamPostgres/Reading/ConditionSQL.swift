@@ -81,8 +81,8 @@ final class ConditionSQL {
             }
         return HornbeamError(
             .unsupported,
-            "the condition “\(filter.text(named.table.description))” on \(named.table.description.name) can't be asked "
-                + "of the mirror: \(reason)")
+            "the condition “\(filter.text(named.table.description))” on \(named.table.description.name) can't be "
+                + "tested by the mirror: \(reason)")
     }
 
     // MARK: Relations

@@ -42,7 +42,7 @@ extension RowQuery {
             throw HornbeamError(
                 .invalid,
                 "\(table.description.name) \(id.text) is not stored any more, and a sort by its last save or its "
-                    + "number of related entities needs it: go on after one that is stored")
+                    + "number of related entities needs it: continue after a stored entity")
         }
         var place = decoder.width
         let row = try decoder.row(result, 0)
@@ -124,8 +124,8 @@ extension RowQuery {
         guard let place = result.text(0, 0).flatMap({ Int($0) }) else {
             throw HornbeamError(
                 .invalid,
-                "\(table.description.name) \(id.text) is not in the list any more, and without a sort only that would "
-                    + "tell its place: sort by a property, or go on after one that is there")
+                "\(table.description.name) \(id.text) is not in the list any more, so its place in an unsorted list "
+                    + "is unknown: sort by a property, or continue after an entity in the list")
         }
         restrict("\(position) > \(place)")
     }

@@ -61,7 +61,7 @@ public final class PostgresReader: Sendable {
         options: Options = Options()
     ) throws {
         guard options.timeout >= .seconds(1), options.connections >= 1 else {
-            throw HornbeamError(.invalid, "Options.timeout is a second or more, Options.connections 1 or more")
+            throw HornbeamError(.invalid, "Options.timeout must be 1 s or more, Options.connections 1 or more")
         }
         let settings = ReaderSettings(
             address: address, schema: try mirrorSchema(schema), models: try ModelSet(models),

@@ -93,7 +93,7 @@ extension MirrorReading {
         if aggregate.followsLinks {
             throw HornbeamError(
                 .unsupported,
-                "an aggregate of the ids that a relation of \(Entity.entityName) leads to can't be asked of the "
+                "an aggregate of the ids that a relation of \(Entity.entityName) leads to can't be computed by the "
                     + "mirror: ask for the entities, or ask the store")
         }
         if aggregate.isNumber { return try aggregate.result(ofCount: count(list)) }
@@ -145,9 +145,9 @@ extension MirrorReading {
         case .steps:
             throw HornbeamError(
                 .unsupported,
-                "a list of \(Entity.entityName) that goes on from the rows of another one (behind a limit, along a "
-                    + "relation of several entities, last(), distinct() or lists joined by and and or) can't be asked "
-                    + "of the mirror: ask for the first part, and go on from its ids")
+                "a list of \(Entity.entityName) that continues from the rows of another one (after a limit, along a "
+                    + "relation of several entities, last(), distinct() or lists joined by `and` and `or`) can't be "
+                    + "read from the mirror: ask for the first part, and continue from its ids")
         }
     }
 
@@ -177,7 +177,7 @@ extension MirrorReading {
         }
         throw HornbeamError(
             .unsupported,
-            "a list that the query of \(Entity.entityName) nests can't be asked of the mirror: it goes on after an "
+            "a list that the query of \(Entity.entityName) nests can't be read from the mirror: it continues after an "
                 + "entity, is in the order of relevance, or has rows that its relation doesn't lead to")
     }
 

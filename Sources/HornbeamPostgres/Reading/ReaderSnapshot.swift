@@ -14,7 +14,7 @@ extension PostgresReader {
 
         private func open() throws(HornbeamError) -> MirrorReading {
             guard let reading else {
-                throw HornbeamError(.invalid, "the read has ended: a snapshot is only good within its closure")
+                throw HornbeamError(.invalid, "the read has ended: a snapshot is valid only inside its closure")
             }
             return reading
         }

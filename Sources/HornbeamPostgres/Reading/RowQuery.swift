@@ -98,7 +98,7 @@ struct RowQuery {
         case .score, .derived, .opaque:
             throw HornbeamError(
                 .unsupported,
-                "the sort “\(term.text(table.description))” of \(table.description.name) can't be asked of the mirror: "
+                "the sort “\(term.text(table.description))” of \(table.description.name) can't be made by the mirror: "
                     + "sort by stored properties, or ask the store")
         }
     }
@@ -115,7 +115,7 @@ struct RowQuery {
         switch first {
         case .ids?:
             throw HornbeamError(
-                .unsupported, "the order of a list of ids can't be asked of the mirror: sort by a property")
+                .unsupported, "the mirror doesn't know the order of a list of ids: sort by a property")
         case .related(let links)?:
             guard let (owners, relation, id) = try conditions.links(of: links), relation.isToMany else { return }
             let (from, to) = (TypeLayout.Relation.source, TypeLayout.Relation.target)
@@ -193,8 +193,8 @@ extension [LinkDependency] {
             guard case .along(_, let target) = dependency else {
                 throw HornbeamError(
                     .unsupported,
-                    "\(reader()) can't be asked of the mirror, because it asks for the entities that one entity's "
-                        + "relation leads to beside other things: ask for these by a query of their own")
+                    "\(reader()) can't be tested in the mirror, because it also reads the entities that one entity's "
+                        + "relation leads to: ask for these by a query of their own")
             }
             try target.links.requireAlong(reader())
         }

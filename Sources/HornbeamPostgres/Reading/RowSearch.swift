@@ -173,7 +173,7 @@ extension RowSearch {
 
     private static func number(_ result: PostgresResult) throws(HornbeamError) -> Int {
         guard let number = result.text(0, 0).flatMap({ Int($0) }) else {
-            throw HornbeamError(.server, "the server gives no number where it counts")
+            throw HornbeamError(.server, "the server returned no number for a count")
         }
         return number
     }

@@ -126,7 +126,7 @@ private struct Restore {
         let transaction = try store.beginWrite()
         defer { transaction.abort() }
         guard let schema = try SchemaCatalogue.open(types, in: transaction, allowsUnknownTargets: true) else {
-            throw HornbeamError(.schemaMismatch, "the types of the mirror can't be made")
+            throw HornbeamError(.schemaMismatch, "the types of the mirror can't be created")
         }
         try transaction.commit()
         return schema
@@ -134,7 +134,7 @@ private struct Restore {
 
     private func damaged(_ place: String) -> HornbeamError {
         HornbeamError(
-            .undecodable, "\(place) has a value that is none of the mirror's: have the mirror's program reconcile()")
+            .undecodable, "\(place) has a value that no mirror writes: call reconcile() in the mirror's program")
     }
 
     // MARK: Entities

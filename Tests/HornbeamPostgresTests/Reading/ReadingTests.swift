@@ -64,8 +64,8 @@ struct ReadingTests {
             (Item.filter(\.id > 0).filter(.string(\.name, matches: "a b")), "matches"),
             (Item.filter(.any(\.tags) { .passes { $0 == "a" } || $0 == "b" }), "tags"),
             (Item.query().sorted(by: \.half), "computed"),
-            (Item.filter(\.id > 0).limit(3).filter(\.id > 1), "goes on from the rows"),
-            (Shelf.query().related(\.$items).flatMap(), "goes on from the rows"),
+            (Item.filter(\.id > 0).limit(3).filter(\.id > 1), "continues from the rows"),
+            (Shelf.query().related(\.$items).flatMap(), "continues from the rows"),
             (Item.filter(.has(\.$shelf, \.title.count == 3)), "on Shelf"),
             (Item.query().sorted(by: .score), "the sort “score"),
         ]
