@@ -63,10 +63,20 @@ struct GettingStartedTests {
         }
         #expect(book?.shelf == .fiction && book?.notes == [])
         try database.write { context in
+            guard var book = try Book.query(1).resolve(in: context) else { return }
+            book.notes.append("Read in May")
+            try book.save(to: &context)
+        }
+        let early = try database.read { context in
+            try Book.filter(\.author == "Le Guin" && \.year < 1980).sorted(by: \.year).resolve(in: context)
+        }
+        #expect(early.map(\.notes) == [["Read in May"]])
+        try database.write { context in
             try Book.delete(id: 1, from: &context)
         }
         #expect(try database.read { try Book.query().count(in: $0) } == 0)
-        #expect(try database.check { Issue.record("\($0)") })
+        let isSound = try database.check { print($0) }
+        #expect(isSound)
         try database.close()
     }
 
@@ -80,11 +90,12 @@ struct GettingStartedTests {
         var message = ""
         do {
             try database.write { context in
-                try Book(id: 2, isbn: "0-441-47812-3", title: "Another", author: "Nobody", year: 2000)
-                    .save(to: &context)
+                try Book(id: 2, isbn: "0-441-47812-3", title: "Another", author: "Nobody", year: 2000).save(
+                    to: &context)
             }
         } catch let error as HornbeamError where error.code == .uniqueViolation {
             message = error.message
+            print(error.message)
         }
         #expect(message.contains("byISBN"))
         #expect(try database.read { try Book.query().ids(in: $0) } == [1])

@@ -97,7 +97,8 @@ struct ReadmeTests {
         let root = here.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let readme = try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
         // The block that names the package is no program.
-        let programs = readme.components(separatedBy: "```swift\n").dropFirst().filter { !$0.hasPrefix(".package") }
+        let blocks = readme.components(separatedBy: "```swift\n").dropFirst()
+        let programs = blocks.filter { !$0.hasPrefix("dependencies:") }
         try #require(programs.count == 2)
         let program = programs.map { $0.components(separatedBy: "```")[0] }.joined()
         func lines(_ text: String) -> [String] {

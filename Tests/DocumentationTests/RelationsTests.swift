@@ -106,6 +106,18 @@ struct RelationsTests {
         #expect(try linked() == [1, 3])
     }
 
+    @Test("A projection is set and saved, and entities are found by their relations")
+    func projection() throws {
+        var context = try saved()
+        try Person(id: "ann", name: "Ann").save(to: &context)
+        var job = Job(id: 3, title: "Ship it", team: .id("db"))
+        job.$watchers = .ids(["ann"])
+        try job.save(to: &context)
+        let hers = try Job.filter(.any(\.$watchers, where: \.name == "Ann")).resolve(in: context)
+        let open = try Job.filter(\.$team.id == "db").count(in: context)
+        #expect(hers.map(\.id) == [3] && open == 3)
+    }
+
     @Test("Links are removed one by one; entities with them; and by cascade")
     func remove() throws {
         var context = try saved()
