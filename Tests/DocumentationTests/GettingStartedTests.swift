@@ -90,8 +90,8 @@ struct GettingStartedTests {
         var message = ""
         do {
             try database.write { context in
-                try Book(id: 2, isbn: "0-441-47812-3", title: "Another", author: "Nobody", year: 2000).save(
-                    to: &context)
+                try Book(id: 2, isbn: "0-441-47812-3", title: "Another", author: "Nobody", year: 2000)
+                    .save(to: &context)
             }
         } catch let error as HornbeamError where error.code == .uniqueViolation {
             message = error.message
