@@ -57,11 +57,9 @@ struct OperatingAStoreTests {
 
     @Test("A check finds no problem, an index is built anew, and the file gets shorter")
     func upkeep() throws {
-        var problems: [String] = []
-        func log(_ problem: String) { problems.append(problem) }
         let database = try Database(at: path, models: Parcel.self)
-        let isSound = try database.check { problem in log(problem) }
-        #expect(isSound && problems == [])
+        let isSound = try database.check { problem in print(problem) }
+        #expect(isSound)
         try database.repair(index: "byState", of: Parcel.self)
         try database.write { _ = try Parcel.filter(\.id > 10).delete(from: &$0) }
         let done = try database.compact()
