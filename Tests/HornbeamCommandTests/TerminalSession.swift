@@ -61,8 +61,7 @@ final class TerminalSession {
         return shown.split(separator: "\n").dropFirst().dropLast().joined(separator: "\n")
     }
 
-    /// Waits until the line that was typed is taken, twenty seconds at most: as long as it is edited, the terminal hands
-    /// on each key.
+    /// Waits until the typed line is taken, at most twenty seconds: while it is edited, the terminal hands on each key.
     func waitUntilItWorks() throws {
         for _ in 0..<2_000 {
             var settings = termios()
