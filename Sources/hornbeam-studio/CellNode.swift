@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values for the page. Numbers are sent as texts, because scripts have doubles alone. Of long texts the beginning is
-// sent, with the size of the whole.
+// Values as JSON for the page. Numbers are sent as texts, because JavaScript has only doubles. A long text is cut, and
+// its size is sent with it.
 //
 //     null  true  "text"  {"n":"12"}  {"k":"date","t":"2024-01-31T…"}  {"k":"string","t":"beginn…","size":10000000}
 
 import Hornbeam
 
 enum CellNode {
-    /// Characters that cells of tables and whole values have at most.
+    /// Maximum number of Unicode scalars sent for a cell of a table, and for a value of an entity.
     static let cellLimit = 200
     static let valueLimit = 20_000
 
@@ -29,7 +29,8 @@ enum CellNode {
         }
     }
 
-    /// The beginning of a text that is too long, nil if it isn't. Counted in scalars: a character may have any number.
+    /// Returns the beginning of a text that is too long, or nil if it isn't. The limit counts scalars, because a
+    /// character may have any number of them.
     private static func cut(_ text: String, _ limit: Int, as kind: String) -> JSONNode? {
         guard text.utf8.count > limit, text.unicodeScalars.count > limit else { return nil }
         return .object([
@@ -38,7 +39,7 @@ enum CellNode {
         ])
     }
 
-    /// A value without the quotes that it has in JSON.
+    /// Returns a value's JSON without quotes around it.
     static func plain(_ value: Value) -> String {
         if case .string(let text) = JSONRows.node(value) { return text }
         return value.json
@@ -52,7 +53,7 @@ enum CellNode {
 }
 
 extension JSONNode {
-    /// A number that scripts have exactly.
+    /// A number that a double holds exactly.
     static func count(_ number: some BinaryInteger) -> JSONNode { .number("\(number)") }
 
     static func milliseconds(since start: ContinuousClock.Instant) -> JSONNode {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A change of one entity: made by a statement, which the answer shows, and the same in Swift.
+// Changes one entity by a statement. The answer has the statement, and Swift code for the same change.
 
 import Hornbeam
 import HornbeamCommand
@@ -47,7 +47,7 @@ struct ChangeAnswer {
         return id
     }
 
-    /// The row of a new entity.
+    /// Returns the row of the entity that a statement has inserted.
     private static func row(_ result: StatementResult, _ store: EntityStore) throws -> UInt64? {
         guard let id = result.rows.first?[0], let type = store.type.description.columns.first?.type else { return nil }
         return try store.rowID(ofAny: id.converted(to: type) ?? id)?.rawValue
@@ -59,7 +59,7 @@ struct FieldsAnswer {
     private let reads: StoreReads
     private let typeName: String
     private let rowID: RowID
-    /// Bytes of a text that a field of the page takes. Longer values can be replaced.
+    /// Maximum size of a text that a field of the page can edit, in bytes. Longer values can only be replaced.
     private static let limit = 1 << 20
 
     init(_ reads: StoreReads, _ request: Request) throws {
@@ -90,7 +90,7 @@ struct FieldsAnswer {
     }
 }
 
-/// The entities that the deletion of one takes with it by delete rules, counted by type.
+/// Counts, by type, the entities that delete rules would delete together with this one.
 struct DeletionAnswer {
     private let reads: StoreReads
     private let typeName: String

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hornbeam check` for the page: its steps, and problems as they are found.
+// Runs the check of `hornbeam check` for the page, and sends its steps, and problems as they are found.
 
 import Foundation
 import Hornbeam
@@ -7,7 +7,7 @@ import HornbeamTree
 
 struct CheckAnswer {
     private let reads: StoreReads
-    /// Problems that are told; a damaged file may have millions.
+    /// Maximum number of problems that are sent. A damaged file may have millions.
     private static let limit = 1_000
 
     init(_ reads: StoreReads) { self.reads = reads }

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which requests are answered. Only a browser that was opened with the printed address may ask:
+// Decides which requests are answered: only those of a browser that was opened with the printed address.
 //
-// 1. Host is this server's own: a page of another name that is led to 127.0.0.1 (DNS rebinding) is refused.
-// 2. Origin and Sec-Fetch-Site, where the browser sends them, are those of this page: other sites are refused, and so
-//    are pages of other ports of this machine.
-// 3. The token. The printed address has it in its query; the answer moves it into a cookie that scripts can't read and
-//    that other sites don't send. Browsers send a cookie to all ports of a host, so it is bound to a folder of random
-//    name: a server at another port, perhaps of another user, doesn't know the folder and can't ask for the cookie.
+// 1. Host must be this server. A page under another name that was made to lead to 127.0.0.1 (DNS rebinding) is refused.
+// 2. Origin and Sec-Fetch-Site, if the browser sends them, must be those of this page. Pages of other sites, and of
+//    other ports of this machine, are refused.
+// 3. The token must be right. The printed address has it in its query; the answer moves it into a cookie that scripts
+//    can't read and other sites can't send. Browsers send a cookie to all ports of a host, so the cookie is bound to a
+//    folder with a random name. A server at another port, perhaps another user's, doesn't know the folder, so browsers
+//    don't send the cookie there.
 
 import Glibc
 
 struct Door: Sendable {
     static let cookie = "hornbeam"
 
-    /// In the printed address, and the cookie's value.
+    /// Part of the printed address, and the value of the cookie.
     let token: String
-    /// The folder of all that the page asks for.
+    /// Random name of the folder that holds the page and all that it requests.
     let folder: String
     private let hosts: [String]
 
@@ -35,7 +36,8 @@ struct Door: Sendable {
         return String(repeating: "0", count: 32 - digits.count) + digits
     }
 
-    /// The answer to a request that must not get further; nil for one that may.
+    /// Returns the answer to a request that is refused, or that brings the token in its query. Returns nil if the
+    /// request may go on.
     func refusal(of request: Request) -> Reply? {
         guard let host = request.header("Host")?.lowercased(), hosts.contains(host) else {
             return .refused(403, "this server answers only to the address that 'hornbeam studio' has printed")
@@ -58,14 +60,14 @@ struct Door: Sendable {
     private static let noToken = Reply.refused(
         401, "open the whole address that 'hornbeam studio' has printed: the page needs its token")
 
-    /// Takes the same time wherever the two differ.
+    /// Compares in constant time, so that the time doesn't tell how much of a guess is right.
     private func isToken(_ given: String) -> Bool {
         let (given, token) = (Array(given.utf8), Array(token.utf8))
         guard given.count == token.count else { return false }
         return zip(given, token).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
     }
 
-    /// The name within the folder that a request asks for, or nil if it lies elsewhere.
+    /// Returns the name within the folder that a request's path leads to, or nil if the path leads elsewhere.
     func name(_ path: String) -> String? {
         let start = "/\(folder)/"
         return path.hasPrefix(start) ? String(path.dropFirst(start.count)) : nil

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One entity: its values, and the entities that it is related to, in both directions.
+// One entity: its values, and its related entities in both directions.
 
 import Hornbeam
 import HornbeamTree
@@ -9,13 +9,14 @@ struct EntityAnswer {
     private let typeName: String
     private let rowID: RowID
 
-    /// Related entities of a relation that are told at once, and characters of their labels.
+    /// Maximum number of related entities that one answer lists for a relation, and of Unicode scalars in each part of
+    /// a label.
     private static let page = 50
     private static let labelLimit = 80
-    /// Links to an entity that are passed over one by one to get to a window: no counted tree leads there.
+    /// Maximum number of incoming links before a window. They are skipped one by one, because no counted tree has them.
     private static let incomingLimit = 10_000
 
-    /// The entity that the values `type` and `row` of a request's query name.
+    /// Answers for the entity that `type` and `row` of the request's query name.
     init(_ reads: StoreReads, _ request: Request) throws {
         self.reads = reads
         typeName = try request.required("type")
@@ -52,7 +53,7 @@ struct EntityAnswer {
         ])
     }
 
-    /// A later window of a relation.
+    /// Returns a later window of a relation's entities.
     func related(_ request: Request) throws -> JSONNode {
         let name = try request.required("relation")
         let from = try request.number("from", 0...Int.max, or: 0)
@@ -68,7 +69,7 @@ struct EntityAnswer {
         }
     }
 
-    /// A whole value, as a file.
+    /// Returns a whole value, as a file.
     func value(_ request: Request) throws -> Reply {
         let column = try request.number("column", 0...Int(UInt16.max))
         return try reads.read { core in
@@ -132,7 +133,7 @@ struct EntityAnswer {
         ])
     }
 
-    /// The entity's id, and the first text among its other properties.
+    /// Returns the entity's id, and the first string among its other properties.
     static func label(_ rowID: RowID, _ store: EntityStore) throws -> String {
         guard let row = try store.row(rowID) else { return CellNode.plain(try store.id(of: rowID) ?? .null) }
         let id = CellNode.plain(try row.value(0))
@@ -150,7 +151,7 @@ struct EntityAnswer {
 }
 
 extension StoreTransaction {
-    /// The relations of other types that lead to a type and that it has no side of itself.
+    /// Returns the relations that lead to a type and have no inverse relation in it.
     func incoming(_ type: String) -> [(type: String, side: EdgeSide)] {
         schema.typeNames.flatMap { name in
             (schema.types[name]?.relations ?? []).filter { $0.target == type && $0.description.inverse == nil }

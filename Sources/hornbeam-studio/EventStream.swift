@@ -6,31 +6,31 @@ import Hornbeam
 import HornbeamTree
 
 final class EventStream: @unchecked Sendable {
-    /// Guards all that follows.
+    /// Guards the three variables below.
     private let condition = NSCondition()
     private var waiting: [UInt8] = []
     private var isEnded = false
     private var isGone = false
-    /// Ends the work that the events tell of, once no one hears it.
+    /// Interrupts the work that sends the events, once the connection is gone.
     let interruption = Interruption()
 
-    /// Seconds after which a quiet stream says that it is there, so that the connection isn't ended for its silence.
+    /// Seconds without an event after which a comment is sent, so that the server doesn't close the silent connection.
     private static let silence = 3.0
-    /// Bytes that may wait for a browser that doesn't read.
+    /// Maximum number of bytes that wait for a browser that doesn't read.
     private static let room = 1 << 20
 
-    /// Adds an event, unless no one reads any more.
+    /// Adds an event, unless the stream has ended or its connection is gone.
     func send(_ event: String, _ data: JSONNode) {
         condition.withLock {
             guard !isGone, !isEnded else { return }
             waiting.append(contentsOf: "event: \(event)\ndata: \(data.text)\n\n".utf8)
-            // Ends the stream; the browser begins another one if it is still there.
+            // Ends the stream. The browser begins another one if it is still there.
             if waiting.count > Self.room { isEnded = true }
             condition.signal()
         }
     }
 
-    /// The stream ends when its events are read.
+    /// Ends the stream once its waiting events are read.
     func end() {
         condition.withLock {
             isEnded = true
@@ -38,7 +38,7 @@ final class EventStream: @unchecked Sendable {
         }
     }
 
-    /// The connection is gone.
+    /// Notes that the connection is gone.
     func close() {
         condition.withLock { isGone = true }
         interruption.set()
@@ -46,7 +46,7 @@ final class EventStream: @unchecked Sendable {
 
     var isOpen: Bool { condition.withLock { !isGone && !isEnded } }
 
-    /// Waits for events and copies them. Returns their number of bytes, or -1 at the end of the stream.
+    /// Waits for events and copies them. Returns the number of copied bytes, or -1 at the end of the stream.
     func read(into target: UnsafeMutableRawBufferPointer) -> Int {
         condition.withLock {
             let limit = Date(timeIntervalSinceNow: Self.silence)

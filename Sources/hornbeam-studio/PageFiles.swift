@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of the page, which lie within the program.
+// The files of the page, which are embedded in the program.
 
 enum PageFiles {
     private static let html = "text/html; charset=utf-8"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An answer, with the headers that keep the page to itself.
+// An answer to a request, with the headers that shut the page off from other sites.
 
 import CMicroHTTPD
 import Hornbeam
@@ -16,7 +16,7 @@ struct Reply {
         case events(EventStream)
     }
 
-    /// Scripts, styles and data of this server alone; scripts can't make elements of text (Trusted Types).
+    /// Allows scripts, styles and data from this server only. Scripts can't turn text into elements (Trusted Types).
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
         + "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request as the routes see it. libmicrohttpd reads head and query; the numbers and texts in them are read here.
+// A request as the routes see it. libmicrohttpd parses head and query; this reads the numbers and texts in them.
 
 import CMicroHTTPD
 import Hornbeam
@@ -11,7 +11,7 @@ final class Request {
     private let connection: OpaquePointer
     private(set) var body: [UInt8] = []
     private(set) var isTooLong = false
-    /// Bytes that the body may have.
+    /// Maximum size of the body, in bytes.
     var bodyLimit = 2 << 20
 
     init(_ connection: OpaquePointer, method: String, path: String) {
@@ -28,16 +28,16 @@ final class Request {
     func header(_ name: String) -> String? { value(.HEADER_KIND, name) }
     func cookie(_ name: String) -> String? { value(.COOKIE_KIND, name) }
 
-    /// A value of the query, nil if it has none of this name.
+    /// Returns a value of the query, or nil if it has none with this name.
     func argument(_ name: String) -> String? { value(.GET_ARGUMENT_KIND, name) }
 
-    /// Throws `.invalid` if the query has no such value.
+    /// Returns a value of the query. Throws `.invalid` if it has none with this name.
     func required(_ name: String) throws -> String {
         guard let value = argument(name) else { throw HornbeamError(.invalid, "the request has no “\(name)”") }
         return value
     }
 
-    /// The row that the query names.
+    /// Returns the row that the query names. Throws `.invalid` if it names none.
     func row() throws -> RowID {
         guard let number = UInt64(try required("row")) else {
             throw HornbeamError(.invalid, "“row” must be a whole number")
@@ -45,7 +45,8 @@ final class Request {
         return RowID(rawValue: number)
     }
 
-    /// A number of the query. Throws `.invalid` if it is none within `bounds`.
+    /// Returns a number of the query, or `usual` if the query has none with this name. Throws `.invalid` if there is
+    /// neither, or if it isn't a whole number within `bounds`.
     func number(_ name: String, _ bounds: ClosedRange<Int>, or usual: Int? = nil) throws -> Int {
         guard let text = argument(name) ?? usual.map(String.init), let number = Int(text), bounds.contains(number)
         else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names below the page's folder: its files, and what its scripts ask for.
+// Answers requests by their names below the page's folder: the page's files, and the requests of its scripts.
 
 import Hornbeam
 import HornbeamCommand
@@ -10,7 +10,7 @@ struct Routes: Sendable {
 
     init(_ reads: StoreReads) { self.reads = reads }
 
-    /// The answer to a request that the door has let in.
+    /// Answers a request that the door has let in.
     func answer(_ request: Request, _ name: String) throws -> Reply {
         if let file = PageFiles.all[name.isEmpty ? "index.html" : name] {
             return try get(request) { Reply(type: file.type, body: .bytes(file.bytes)) }
@@ -34,11 +34,12 @@ struct Routes: Sendable {
         }
     }
 
-    /// Bytes that the body of a request may have: a statement of the longest length, or values of an entity, and what
-    /// JSON adds to them.
+    /// Maximum size of a request's body in bytes. It has room for the longest statement, or for the values of an
+    /// entity, with the escapes of JSON.
     func bodyLimit(_ name: String) -> Int { name == Self.change ? 32 << 20 : 2 << 20 }
 
-    /// The answer to a request of whose body nothing is to be read: for changes without `--write`.
+    /// Returns the refusal of a change without `--write`, for which the body needn't be read. Returns nil for other
+    /// requests.
     func refusal(_ name: String) -> Reply? {
         name == Self.change && !reads.options.isWritable ? .failure(StoreReads.noWrites) : nil
     }
@@ -47,7 +48,8 @@ struct Routes: Sendable {
         request.method == "GET" ? try reply() : Self.wrongMethod("GET")
     }
 
-    /// Browsers send JSON to other sites only if these allow it.
+    /// Answers a POST request with JSON. A page of another site can't make one: browsers send JSON to a site only with
+    /// that site's consent.
     private func post(_ request: Request, _ reply: () throws -> Reply) throws -> Reply {
         guard request.method == "POST" else { return Self.wrongMethod("POST") }
         guard request.header("Content-Type") == "application/json" else {

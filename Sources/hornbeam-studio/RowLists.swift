@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results that a grid scrolls through. Where counted trees lead to the k-th entry, a window is read from there. Other
-// results (a condition, an order that no index has) are found once in a state, and kept as row ids.
+// Results that a grid scrolls through. If a counted tree has the rows in the result's order, each window is read from
+// its position in the tree. Other results (a condition, an order without an index) are found once for a state of the
+// store, and kept as row ids.
 
 import Hornbeam
 import HornbeamTree
@@ -13,7 +14,8 @@ struct RowRequest: Hashable {
     var column: Int?
     var isDescending = false
 
-    /// - Parameter sort: a column's name, behind a dash for the other direction.
+    /// Reads the request's query: `type`, `where`, and `sort` (a column's name, after a dash for descending order).
+    /// Throws `.invalid` if the type can't be sorted by that column.
     init(_ request: Request, _ core: StoreTransaction) throws {
         type = try request.required("type")
         condition = request.argument("where").flatMap { $0.allSatisfy(\.isWhitespace) ? nil : $0 }
@@ -32,11 +34,11 @@ struct RowRequest: Hashable {
     }
 }
 
-/// A result of which windows are read.
+/// A result whose rows are read in windows.
 enum RowList {
-    /// The planner goes to the k-th row by counted trees.
+    /// A number of rows, of which the planner finds the k-th in a counted tree.
     case counted(Int)
-    /// `isCut`: whether there are more rows than are kept.
+    /// The rows; `isCut` if there are more than these.
     case kept([RowID], isCut: Bool)
 
     var count: Int {
@@ -49,10 +51,10 @@ enum RowList {
     var isCut: Bool { if case .kept(_, true) = self { true } else { false } }
 }
 
-/// The newest results that had to be kept. Any thread may use it. Windows of one result that are asked for at once find
-/// it once; other results don't wait for it.
+/// The results that were kept last. Any thread may use it. Requests for windows of one result share one search;
+/// requests for other results don't wait for it.
 final class RowLists: Sendable {
-    /// A result that is found by the first thread that asks; others wait for it.
+    /// A result. The first thread that asks for it searches; others wait.
     private final class Search: Sendable {
         private let list = Mutex<RowList?>(nil)
 
@@ -73,7 +75,7 @@ final class RowLists: Sendable {
     }
     private let entries = Mutex<[Entry]>([])
 
-    /// Results that are kept, and row ids of one: 8 bytes each.
+    /// Maximum number of kept results, and of row ids (8 bytes) in each.
     private static let capacity = 4
     private static let limit = 2_000_000
 

@@ -7,7 +7,7 @@ import HornbeamTree
 struct RowsAnswer {
     private let reads: StoreReads
     private let request: Request
-    /// Rows of one window.
+    /// Maximum number of rows in a window.
     private static let limit = 500
 
     init(_ reads: StoreReads, _ request: Request) {
@@ -52,6 +52,6 @@ struct RowsAnswer {
 }
 
 extension EntityDescription {
-    /// The columns that are a program's properties: the store keeps others for itself.
+    /// The columns of a program's properties, without those that the store keeps for itself.
     var shownColumns: [Int] { columns.indices.filter { !columns[$0].isHidden } }
 }

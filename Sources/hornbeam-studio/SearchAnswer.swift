@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window of the hits of a full-text search, the best first, with the passages that show why.
+// A window of the hits of a full-text search, best first, with the passages in which the words were found.
 
 import Hornbeam
 import HornbeamText
@@ -9,9 +9,10 @@ struct SearchAnswer {
     private let reads: StoreReads
     private let request: Request
     private static let limit = 100
-    /// Hits before a window: each is ranked.
+    /// Maximum number of hits before a window, because each of them is ranked.
     private static let depth = 10_000
-    /// Around the words that were found. Characters that no text has, or else a mark more does no harm.
+    /// Put around each found word. Texts hardly ever contain these characters; if one does, a needless mark does no
+    /// harm.
     private static let marks = ("\u{1}", "\u{2}")
 
     init(_ reads: StoreReads, _ request: Request) {

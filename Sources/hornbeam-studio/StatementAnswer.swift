@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The result of a statement, bounded in rows and in bytes, with its plan and the time that it took.
+// The result of a statement, limited in rows and bytes, with its plan and the time it took; and completions.
 
 import Hornbeam
 import HornbeamCommand
@@ -38,7 +38,7 @@ struct StatementAnswer {
         }
     }
 
-    /// Changes data in a write of its own; the rows are those of RETURNING.
+    /// Runs a statement that changes data in its own transaction. The rows are those of RETURNING.
     private func change(_ statement: Statement) throws -> JSONNode {
         let start = ContinuousClock.now
         let (changed, plan) = try reads.write { core in
@@ -63,7 +63,7 @@ struct StatementAnswer {
 
         init(columns: [String]) { self.columns = columns }
 
-        /// Returns whether there is room for more.
+        /// Adds a row. Returns false, without adding it, if a limit is reached.
         mutating func add(_ row: ResultRow) -> Bool {
             guard rows.count < rowLimit, bytes < byteLimit else {
                 isCut = true
@@ -85,7 +85,7 @@ struct StatementAnswer {
 struct CompletionAnswer {
     private let reads: StoreReads
     private let request: CompletionRequest
-    /// Words that are offered at once.
+    /// Maximum number of words in an answer.
     private static let limit = 50
 
     init(_ reads: StoreReads, _ body: [UInt8]) throws {
@@ -93,7 +93,7 @@ struct CompletionAnswer {
         request = try body.withUnsafeBytes { try CompletionRequest(json: $0) }
     }
 
-    /// `replaced` counts UTF-16, as scripts do.
+    /// Returns the words. `replaced` counts UTF-16 units, as JavaScript does.
     func node() throws -> JSONNode {
         let found = try reads.read { core in
             StatementCompletion(try SchemaCatalogue.load(core.transaction).descriptions)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store as a whole: types, counts, sizes of the file, indexes; and sizes by tree with their places in the file.
+// The store as a whole: types, counts, sizes of the file, indexes; and each tree's size and places in the file.
 
 import Hornbeam
 import HornbeamCommand
@@ -11,7 +11,8 @@ struct StoreAnswer {
 
     init(_ reads: StoreReads) { self.reads = reads }
 
-    /// The output of `hornbeam info` and `hornbeam schema`, and the words that are no names in statements.
+    /// Returns the output of `hornbeam info` and `hornbeam schema`, and the keywords, which names in statements can't
+    /// equal without backquotes.
     func reply() throws -> Reply {
         try reads.read { core in
             let transaction = core.transaction
@@ -28,15 +29,15 @@ struct StoreAnswer {
     }
 }
 
-/// Reads the branches of all trees, and no leaf.
+/// The sizes of trees. Reads the branches of all trees, but no leaf.
 struct SizesAnswer {
     let reads: StoreReads
-    /// Parts of the file that the picture has.
+    /// Maximum number of parts into which the file is divided.
     private static let parts = 1_024
 
     init(_ reads: StoreReads) { self.reads = reads }
 
-    /// The size of each tree's nodes, and for each part of the file the bytes that each tree has there.
+    /// Returns the size of each tree's nodes, and for each part of the file the bytes of each tree in it.
     func node() throws -> JSONNode {
         try reads.read { core in
             let transaction = core.transaction

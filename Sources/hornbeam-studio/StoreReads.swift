@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reads and writes that answer requests: each in a transaction of its own, and for a bounded time. A thread looks
-// four times a second for work that takes too long, and for new states, if someone wants to hear of them.
+// Reads and writes for requests, each in its own transaction and with a time limit. Four times a second, a thread
+// interrupts work that takes too long, and looks for a new state of the store if a page listens.
 
 import Foundation
 import Hornbeam
@@ -16,20 +16,21 @@ final class StoreReads: Sendable {
 
     private struct Shared {
         var nextNumber = 0
-        /// The work that uses the store; without an end it may take any time.
+        /// Work that is using the store. It has no time limit if `end` is nil.
         var running: [Int: (interruption: Interruption, end: ContinuousClock.Instant?)] = [:]
         var listeners: [EventStream] = []
-        /// The event that all listeners have heard last.
+        /// The last event, which all listeners have received; nil if a listener has not.
         var told: String?
         var isChecking = false
         var isEnding = false
     }
     private let shared = Mutex(Shared())
 
-    /// Seconds that a read or a write may take.
+    /// Time limit of a read or a write, in seconds.
     static let patience = 30
-    /// Streams of events at once: each has a connection of its own.
+    /// Maximum number of streams of events. Each has a connection of its own.
     private static let listenerLimit = 24
+    /// In microseconds.
     private static let interval: UInt32 = 250_000
 
     init(_ store: TreeStore, _ options: StudioOptions) {
@@ -43,7 +44,7 @@ final class StoreReads: Sendable {
         }
     }
 
-    /// One read of the newest state. Throws `.cancelled` if it takes longer than `patience`.
+    /// Reads the newest state. Throws `.cancelled` if that takes longer than `patience`.
     func read<Result>(_ body: (StoreTransaction) throws -> Result) throws -> Result {
         try bounded { interruption in
             let transaction = try store.beginRead()
@@ -53,14 +54,14 @@ final class StoreReads: Sendable {
         }
     }
 
-    /// One write, after those that run; committed if `body` doesn't throw. Throws `.readOnly` without `--write`,
-    /// `.cancelled` if it takes longer than `patience`.
+    /// Changes the store in a transaction that waits its turn and is committed if `body` doesn't throw. Throws
+    /// `.readOnly` without `--write`, `.cancelled` if `body` takes longer than `patience`.
     func write<Result>(_ body: (StoreTransaction) throws -> Result) throws -> Result {
         guard options.isWritable else { throw Self.noWrites }
         return try bounded { interruption in
             try store.changing { core in
                 core.transaction.interruption = interruption
-                // Once all is changed, it is committed.
+                // The commit that follows must not be interrupted.
                 defer { core.transaction.interruption = nil }
                 return try body(core)
             }
@@ -70,7 +71,8 @@ final class StoreReads: Sendable {
     static let noWrites = HornbeamError(
         .readOnly, "nothing was changed: the studio was started without --write, and only reads")
 
-    /// Checks the store: one check at a time, because it reads all of it. Takes any time.
+    /// Runs a check of the store without a time limit. Only one runs at a time, because it reads the whole store:
+    /// throws `.busy` if another one is running.
     func check<Result>(_ interruption: Interruption, _ body: () throws -> Result) throws -> Result {
         let isFirst = shared.withLock { shared in
             defer { shared.isChecking = true }
@@ -81,7 +83,7 @@ final class StoreReads: Sendable {
         return try bounded(seconds: nil, by: interruption) { _ in try body() }
     }
 
-    /// Runs work that is interrupted after a time, if one is given, and when the studio ends.
+    /// Runs work that is interrupted when the studio ends, and after a time limit unless `seconds` is nil.
     private func bounded<Result>(
         seconds: Int? = patience, by interruption: Interruption = Interruption(),
         _ body: (Interruption) throws -> Result
@@ -106,7 +108,7 @@ final class StoreReads: Sendable {
 
     private static let ending = HornbeamError(.cancelled, "the studio is ending")
 
-    /// Interrupts all work, and waits until none uses the store, so that it can be closed.
+    /// Interrupts all work, and waits until none uses the store, so that it can be closed. Gives up after ten seconds.
     func end() {
         shared.withLock { shared in
             shared.isEnding = true
@@ -119,10 +121,11 @@ final class StoreReads: Sendable {
         }
     }
 
-    /// Hundredths of a second that the end waits for interrupted work.
+    /// Maximum time that `end` waits for interrupted work, in hundredths of a second.
     private static let endingTurns = 1_000
 
-    /// A stream that hears of new states, beginning with the one at hand. Throws `.busy` if there are too many.
+    /// Returns a stream of events about new states, beginning with the current one. Throws `.busy` if too many streams
+    /// are open.
     func listen() throws -> EventStream {
         let stream = EventStream()
         try shared.withLock { shared in
@@ -130,7 +133,7 @@ final class StoreReads: Sendable {
                 throw HornbeamError(.busy, "\(Self.listenerLimit) pages of this store are open: close one")
             }
             shared.listeners.append(stream)
-            // All hear it once more: that changes nothing.
+            // The other listeners get the current state once more, which does no harm.
             shared.told = nil
         }
         return stream
@@ -152,7 +155,7 @@ final class StoreReads: Sendable {
         }
     }
 
-    /// Sends an event, unless it is the one that was sent last.
+    /// Sends an event to all listeners, unless it equals the last one.
     private func tell(_ event: String, _ data: JSONNode) {
         let told = event + data.text
         let listeners = shared.withLock { shared -> [EventStream] in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The server: takes requests from libmicrohttpd, asks the door, collects bodies, and hands requests to the routes. Each
-// connection has a thread, so that a slow statement holds up no one else.
+// connection has a thread, so that a slow statement holds up no other request.
 
 import CMicroHTTPD
 import Glibc
@@ -46,7 +46,7 @@ final class StudioServer: Sendable {
     /// Ends the work on the store, so that it can be closed. Requests are refused from here on.
     func end() { reads.end() }
 
-    /// Called when the head is read, once for each part of a body, and at the end.
+    /// Called once the head is read, then for each part of the body, and at the end.
     private func handle(
         _ connection: OpaquePointer, _ path: UnsafePointer<CChar>, _ method: UnsafePointer<CChar>,
         _ data: UnsafeRawBufferPointer, _ size: UnsafeMutablePointer<Int>,
@@ -67,7 +67,7 @@ final class StudioServer: Sendable {
         return answer(request).queue(on: connection)
     }
 
-    /// The answer to a request of whose body nothing is to be read.
+    /// Returns the answer to a request that is refused before its body is read, or nil if the body is to be read.
     private func refusal(of request: Request) -> Reply? {
         if let refusal = door.refusal(of: request) { return refusal }
         guard let name = door.name(request.path) else { return .refused(404, "there is no such page") }

@@ -10,6 +10,7 @@ StudioProgram.main { options, store in
     let server = try StudioServer(options, store)
     try options.announce(server.address)
     StudioProgram.waitForEnd()
-    // The store is closed after this: one that is open for writing would have to be recovered otherwise.
+    // No work may use the store from here on, so that it can be closed: otherwise a store that is open for writing
+    // would have to be recovered.
     server.end()
 }
