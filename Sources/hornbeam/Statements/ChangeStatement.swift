@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The statement that makes a change, with a line for each property, so that the line of an error tells the property.
+// The statement that makes a change. Each property has its own line, so that the line of an error gives the property.
 //
 //     UPDATE City
 //     SET name = ?,
@@ -14,12 +14,13 @@ package struct ChangeStatement {
     /// The same change in Swift.
     package let swift: String
     private let type: EntityDescription
-    /// For each line of the text the property or relation in it; empty for none.
+    /// The property or relation on each line of the text; empty if there is none.
     private var fields: [String] = []
 
+    /// Throws `FieldErrors` if values or relations of the change don't fit the type.
     /// - Parameters:
     ///   - id: the changed entity's id; nil for a new entity.
-    ///   - idType: the type of the ids of an entity type.
+    ///   - idType: returns the type of an entity type's ids, or nil if there is no such type.
     package init(
         _ change: EntityChange, of type: EntityDescription, id: Value?, idType: (String) -> ColumnType?
     ) throws {
@@ -77,7 +78,7 @@ package struct ChangeStatement {
         }
     }
 
-    /// The error of the statement's run, with the properties that it is about if it says so.
+    /// Turns an error of the statement into `FieldErrors` if it names an index or a line, and with that a property.
     package func failure(_ error: any Error) -> any Error {
         let typed = HornbeamError.typed(error)
         guard let error = typed as? HornbeamError else { return typed }
@@ -103,7 +104,7 @@ struct ChangedFields {
     private(set) var values: [(column: ColumnDescription, value: Value)] = []
     private(set) var links: [(relation: RelationDescription, ids: [Value])] = []
 
-    /// Throws `FieldErrors` with all that can't be.
+    /// Throws `FieldErrors` with every value and relation that doesn't fit the type.
     init(_ change: EntityChange, of type: EntityDescription, _ idType: (String) -> ColumnType?) throws {
         var flaws: [(name: String, message: String)] = []
         for (name, text) in change.values {

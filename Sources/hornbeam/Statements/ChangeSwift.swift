@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A change of one entity as Swift: the write that a program with the type's declaration, as `hornbeam schema --swift`
-// prints it, makes for the same change.
+// A change of one entity as Swift code, for a program that declares the type as `hornbeam schema --swift` prints it.
 
 import Foundation
 import Hornbeam
 
 enum ChangeSwift {
-    /// Bytes of a value that are written out. A longer one is read from a file.
+    /// Maximum size of a value that is written as a literal, in bytes. The code reads a longer value from a file.
     private static let limit = 1_000
 
     static func text(_ kind: EntityChange.Kind, _ given: ChangedFields, _ type: EntityDescription, _ id: Value?)
@@ -32,12 +31,12 @@ enum ChangeSwift {
         return (["try database.write { context in"] + body.map { "    " + $0 } + ["}"]).joined(separator: "\n")
     }
 
-    /// A call of the memberwise initialiser, whose arguments come in the order of the declaration.
+    /// Returns a call of the memberwise initialiser, with its arguments in the order of the declaration.
     private static func insertion(_ given: ChangedFields, _ type: EntityDescription, _ name: String) -> [String] {
         var arguments: [String] = []
         for (number, column) in type.columns.enumerated() where !column.isHidden {
             let value = given.values.first { $0.column.name == column.name }?.value ?? .null
-            // An id that isn't given is made by the store.
+            // For a statement without an id the store makes one; the code must do that itself.
             let isMade = number == 0 && value == .null
             let made = column.type.unwrapped == .uuid ? "UUID()" : "try \(name).nextID(in: &context)"
             let text = isMade ? made : literal(value, column)
@@ -115,7 +114,7 @@ enum ChangeSwift {
         }
     }
 
-    /// A literal in which signs that can't be seen are spelt.
+    /// Returns a string literal, with invisible characters escaped.
     private static func string(_ text: String) -> String {
         var literal = "\""
         for scalar in text.unicodeScalars {

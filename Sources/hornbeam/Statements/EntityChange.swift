@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A change of one entity, as the studio's page sends it. Values and ids are texts, as their fields have them; null is
+// A change of one entity, as the studio's page sends it. Values and ids are the texts of their fields; null stands for
 // null.
 //
 //     {"change": "insert", "type": "City", "values": {"id": "7", "name": "Oslo"}, "relations": {"country": ["no"]}}
@@ -12,7 +12,7 @@ package import Hornbeam
 package struct EntityChange {
     package enum Kind: String {
         case insert, update, delete
-        /// Adds links to a to-many relation, or sets the one of a to-one relation.
+        /// Adds links to a to-many relation, or sets the link of a to-one relation.
         case link
         case unlink
     }
@@ -24,6 +24,7 @@ package struct EntityChange {
     package let values: [(name: String, text: String?)]
     package let relations: [(name: String, ids: [String])]
 
+    /// Reads a change from JSON. Throws `.invalid` if it isn't one.
     package init(json: UnsafeRawBufferPointer) throws {
         var body = try RequestBody(json, "a change")
         let word = try body.required("change")
@@ -65,7 +66,7 @@ package struct EntityChange {
     }
 }
 
-/// The reasons why a change is refused, each with the property or relation that it is about.
+/// The reasons why a change is refused, each with its property or relation.
 package struct FieldErrors: Error, CustomStringConvertible {
     package let code: HornbeamError.Code
     package let fields: [(name: String, message: String)]
@@ -74,7 +75,7 @@ package struct FieldErrors: Error, CustomStringConvertible {
 }
 
 extension EntityChange {
-    /// The value that a text in a field stands for.
+    /// Reads a field's text as a value of this type; nil is null. If that fails, `flaw` is the reason.
     static func value(_ text: String?, as type: ColumnType) -> (value: Value, flaw: String?) {
         guard let text else { return (.null, type.isOptional ? nil : "it can't be null") }
         let node: JSONNode

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bodies that the studio's page sends. They are read without the store, so that fuzzers can read them too.
+// The bodies of requests that the studio's page sends. Reading them needs no store, so fuzzers can test it.
 
 package import Hornbeam
 
-/// A JSON object whose names differ.
+/// A JSON object without duplicate names, whose members are taken out one by one.
 struct RequestBody {
     private let what: String
     private var members: [(name: String, value: JSONNode)]
 
+    /// Throws `.invalid` if the bytes aren't such an object.
     /// - Parameter what: the noun for the object, for errors.
     init(_ bytes: UnsafeRawBufferPointer, _ what: String) throws {
         guard String(validating: bytes, as: UTF8.self) != nil else {
@@ -27,7 +28,7 @@ struct RequestBody {
         (self.what, self.members) = (what, members)
     }
 
-    /// Takes a member out; nil if there is none of this name.
+    /// Removes a member and returns its value. Returns nil if there is none with this name.
     mutating func take(_ name: String) -> JSONNode? {
         members.firstIndex { $0.name == name }.map { members.remove(at: $0).value }
     }
@@ -45,7 +46,7 @@ struct RequestBody {
         return text
     }
 
-    /// The members of an object in it; empty if there is none.
+    /// Removes a member that is an object, and returns its members; none if it is absent.
     mutating func object(_ name: String) throws -> [(name: String, value: JSONNode)] {
         try take(name).map { try RequestBody($0, "“\(name)”").members } ?? []
     }
@@ -58,14 +59,14 @@ struct RequestBody {
         }
     }
 
-    /// Refuses members that nothing has taken.
+    /// Throws `.invalid` if a member is left.
     func requireEmpty() throws {
         guard let other = members.first else { return }
         throw HornbeamError(.invalid, "“\(other.name.shown())” doesn't belong to \(what)")
     }
 }
 
-/// `{"statement": "SELECT …", "parameters": ["1", …]}`: parameters are read as those of `hornbeam sql --param` are.
+/// `{"statement": "SELECT …", "parameters": ["1", …]}`: parameters are read like those of `hornbeam sql --param`.
 package struct StatementRequest {
     package let text: String
     package let parameters: StatementParameters
@@ -82,7 +83,7 @@ package struct StatementRequest {
     }
 }
 
-/// `{"before": "SELECT na", "after": " FROM City"}`: a statement around the cursor.
+/// `{"before": "SELECT na", "after": " FROM City"}`: a statement before and after the cursor.
 package struct CompletionRequest {
     package let before: String
     package let after: String

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words that complete a statement while it is typed: keywords, functions, types, properties, relations. The shell
-// offers them at Tab, the studio in its editor.
+// Completes a statement while it is typed, with keywords, functions, types, properties and relations. The shell offers
+// these words at Tab, the studio in its editor.
 
 package import Hornbeam
 
 package struct StatementCompletion {
     package struct Words: Equatable {
-        /// Number of characters before the cursor that a completion takes the place of.
+        /// Number of characters before the cursor that a word replaces.
         package var replaced: Int
         /// Sorted.
         package var words: [String]
@@ -15,13 +15,13 @@ package struct StatementCompletion {
     }
 
     private let schema: [EntityDescription]
-    /// Keywords before the name of a type.
+    /// Keywords that are followed by the name of a type.
     private static let beforeTypes: Set<String> = ["FROM", "JOIN", "INTO", "UPDATE"]
 
     package init(_ schema: [EntityDescription]) { self.schema = schema }
 
-    /// Completions for the word at the end of a text.
-    /// - Parameter after: the statement behind the cursor, which may say what an alias before it stands for.
+    /// Returns completions of the word at the end of a text.
+    /// - Parameter after: the rest of the statement after the cursor. It may declare an alias that the text uses.
     package func completions(of text: String, followedBy after: String = "") -> Words {
         let stem = Self.stem(text)
         let before = text.dropLast(stem.count)
@@ -43,14 +43,14 @@ package struct StatementCompletion {
 
     // MARK: Names
 
-    /// A name as a statement has it: in backquotes if it would be a keyword otherwise, or isn't a word.
+    /// Returns a name as a statement needs it: in backquotes if it is a keyword or isn't a word.
     package static func spelling(_ name: String) -> String {
         if isWord(name), !QueryLanguage.keywords.contains(name.uppercased()) { return name }
         return "`" + name.replacing("`", with: "``") + "`"
     }
 
-    /// Whether the reader of statements takes a name for one word. Letters beyond ASCII aren't asked for: backquotes do
-    /// no harm.
+    /// Whether a name is a word of a statement. Returns false for some words too, for example those with combining
+    /// marks: needless backquotes do no harm.
     private static func isWord(_ name: String) -> Bool {
         guard let first = name.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else {
             return false
@@ -58,7 +58,8 @@ package struct StatementCompletion {
         return name.unicodeScalars.allSatisfy { $0 == "_" || $0.properties.isAlphabetic || ("0"..."9").contains($0) }
     }
 
-    /// The names that can follow a point: those of the type that the name before it stands for, or else of all types.
+    /// Returns the names that can follow a point: those of the type for which the name before it stands, or of all
+    /// types if it stands for none.
     private func names(_ stem: String, behind path: Substring, in text: String) -> Words {
         let name = Self.stem(path)
         let type =
@@ -69,14 +70,14 @@ package struct StatementCompletion {
 
     private func type(_ name: String) -> EntityDescription? { schema.first { $0.name == name } }
 
-    /// The types that a statement names, or all.
+    /// Returns the types that a statement names, or all types if it names none.
     private func named(in text: String) -> [EntityDescription] {
         let words = Set(text.split { !Self.continuesWord($0) })
         let found = schema.filter { words.contains($0.name[...]) }
         return found.isEmpty ? schema : found
     }
 
-    /// The types, by the names that a statement gives them behind FROM and JOIN.
+    /// Returns the names of types by their aliases after FROM and JOIN.
     private func aliases(in text: String) -> [String: String] {
         var types: [String: String] = [:]
         for match in text.matches(of: /(?i)\b(?:FROM|JOIN)\s+(\w+)\s+(?:AS\s+)?(\w+)/) {
@@ -111,7 +112,7 @@ package struct StatementCompletion {
         Words(replaced: stem.count, words: Array(Set(words)).sorted())
     }
 
-    /// Whether a text at the end of this one has begun and not ended.
+    /// Whether the end of this text is within quotes.
     private static func isWithinText(_ text: Substring) -> Bool {
         var splitter = StatementSplitter()
         for line in text.split(separator: "\n", omittingEmptySubsequences: false) { _ = splitter.add(line.utf8) }
