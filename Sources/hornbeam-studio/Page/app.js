@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page: places in the address, the list of types, and new states as the server tells them.
+// The frame of the page: shows the view that the address names, lists the types, and follows new states of the store.
 
 import { count, el, failure, get, isTombstone, place, redraw, setKeywords, shown, text } from "./page.js";
 import { editView, newView } from "./edit.js";
@@ -15,7 +15,10 @@ const state = document.getElementById("state");
 let store;
 let view;
 
-/** The views by the first part of the address. Each returns its title, its nodes, and what to do at a new state. */
+/**
+ * The views by the first part of the address. Each returns a title, nodes, and functions to call: `shown` once it is in
+ * the page, `refresh` at a new state, `close` when the user leaves it.
+ */
 const views = {
     "": overview, type: typeView, entity: entityView, search: searchView, statement: statementView,
     indexes: indexView, file: fileView, check: checkView, edit: editView, new: newView,
@@ -42,7 +45,7 @@ async function show() {
     } catch (error) {
         next = { title: "Error", nodes: [failure(error)] };
     }
-    // Another place was asked for meanwhile.
+    // The user has gone to another view meanwhile.
     if (location.hash !== hash) return next.close?.();
     view = next;
     main.removeAttribute("aria-busy");
@@ -56,7 +59,7 @@ async function show() {
     }
 }
 
-/** Marks the link that leads to the view. */
+/** Marks the link to the current view. */
 function markPlace() {
     const { parts: [name, ...parts] } = address();
     for (const link of document.querySelectorAll("nav a")) {
@@ -71,7 +74,7 @@ function list(id, links) {
         el("li", {}, el("a", { href: to }, text(label), note ? el("span", { class: "note" }, note) : null))));
 }
 
-/** The list of types with their counts. */
+/** Draws the links to the views, and the list of types with their counts. */
 function lists() {
     list("places", [
         [place(""), "Overview"], [place("statement"), "Statement"],
@@ -101,8 +104,8 @@ let events;
 let isReading = false;
 
 /**
- * New states come in as the program commits; of several that come at once the last one is shown. A hidden page doesn't
- * listen: a browser has six connections to a server, for all its pages.
+ * Follows new states as programs commit. If several come at once, only the last one is shown. A hidden page doesn't
+ * listen, because a browser opens at most six connections to a server, for all its pages together.
  */
 function follow() {
     events?.close();
@@ -131,7 +134,7 @@ function follow() {
     events.addEventListener("error", () => tell(`state ${count(store.transaction)}; no connection`, false));
 }
 
-// The link that leads past the list of types isn't a place.
+// The link past the list of types moves the focus; its address doesn't name a view.
 document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault();
     main.focus();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completions of a statement while it is typed, as a list below its field. The arrow keys choose a word once the list
-// is there, Enter or Tab takes it, Escape closes the list; Ctrl-Space asks for it.
+// Completions of a statement while it is typed, as a list below its field. Ctrl-Space opens the list, the arrow keys
+// choose a word, Enter or Tab takes it, Escape closes the list.
 
 import { el, post, shown } from "./page.js";
 
-/** Characters of a statement up to which words are offered while it is typed. */
+/** Maximum length of a statement for which words are offered, in UTF-16 units. */
 const longest = 100_000;
 
-/** Makes a field offer completions. Returns the list, which belongs behind the field. */
+/** Makes a field offer completions. Returns the list, which must be placed after the field. */
 export function completing(field) {
     const list = el("ul", {
         class: "completions", role: "listbox", id: "completions", "aria-label": "Completions", hidden: true,
@@ -22,7 +22,7 @@ export function completing(field) {
         list.hidden = words.length === 0;
         list.replaceChildren(...words.map((word, at) => el("li", {
             role: "option", id: `completion-${at}`, "aria-selected": String(at === active),
-            // Before the field loses the focus by the click.
+            // Not `onclick`: the field would lose the focus before it, which closes the list.
             onmousedown: (event) => { event.preventDefault(); take(at); },
         }, shown(word))));
         field.setAttribute("aria-expanded", String(!list.hidden));
@@ -51,7 +51,7 @@ export function completing(field) {
             const statement = { before: field.value.slice(0, end), after: field.value.slice(end) };
             reply = await post("completions", statement, { signal: control.signal });
         } catch {
-            // Nothing is offered then; running the statement tells the reason.
+            // Without an answer no words are offered. Running the statement shows the reason.
             return;
         }
         if (field.selectionStart !== end || document.activeElement !== field) return;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of entities: a form with a field for each property, deletion, and notices that show a change as the statement
-// that made it and as Swift.
+// Changes of entities: a form with a field for each property, deletion, links, and notices that show the statement of a
+// change and Swift code for it.
 
 import { bytes, count, counted, el, failure, get, isTombstone, place, post, shown, text, time, value } from "./page.js";
 
-/** Bytes of a file that a value is read from. */
+/** Maximum size of a file from which a value is read, in bytes. */
 const longestFile = 16_000_000;
 
 export const canChange = (store, type) => store.isWritable && !isTombstone(type);
@@ -13,14 +13,14 @@ export const canChange = (store, type) => store.isWritable && !isTombstone(type)
 
 let last;
 
-/** Makes a change. The next view shows it. */
+/** Sends a change to the server. The next view shows a notice of it. */
 export async function change(body) {
     const reply = await post("change", body);
     last = reply;
     return reply;
 }
 
-/** What shows the last change, once; null if there is none. */
+/** Returns a notice of the last change, once. Returns null if there is none. */
 export function takeNotice(isOpen = true) {
     const made = last;
     last = undefined;
@@ -44,7 +44,7 @@ class Field {
         this.name = name;
         this.control = control;
         control.id = `field-${fields += 1}`;
-        // A name would hide the form's own properties, if it is one of theirs.
+        // Not `name`, because a control named like a property of the form would hide that property.
         control.dataset.field = name;
         this.error = el("p", { class: "failure", id: `${control.id}-error`, hidden: true });
         this.help = el("p", { class: "help", id: `${control.id}-help`, hidden: true });
@@ -54,7 +54,7 @@ class Field {
             el("div", {}, control, this.error, this.help));
     }
 
-    /** Tells what is wrong, or that nothing is. */
+    /** Shows an error, or removes it if `message` is undefined. */
     tell(message) {
         this.error.hidden = message === undefined;
         this.error.textContent = shown(message ?? "");
@@ -71,7 +71,7 @@ class Field {
 const severalLines = /^(string|json|data|\[)/;
 const fromFile = /^(string|json|data)\??$/;
 
-/** A property. Its value is a text, or null. */
+/** The field of a property. Its value is a text, or null. */
 class PropertyField extends Field {
     constructor(column, { text: stored, isNull, size }) {
         const type = column.type;
@@ -91,7 +91,7 @@ class PropertyField extends Field {
         if (type.endsWith("?")) this.addNull(isNull);
         if (fromFile.test(type)) this.addFile(type.startsWith("data"));
         if (stored && shown(stored) !== stored) this.explain(`With hidden signs spelt: ${shown(stored.slice(0, 200))}`);
-        // As the browser has it: it may have changed the ends of lines.
+        // Read from the control, because the browser may have changed the ends of lines.
         this.first = control.value;
     }
 
@@ -131,12 +131,12 @@ class PropertyField extends Field {
         this.error.before(el("details", { class: "file" }, el("summary", {}, "From a file"), input));
     }
 
-    /** The value that the form says. */
+    /** The value that was entered. */
     get value() {
         if (this.null?.checked) return null;
         if (this.file !== undefined) return this.file;
         if (this.control.value === this.first) return this.stored;
-        // Fields have line feeds alone.
+        // A textarea turns all ends of lines into LF. A text that had only CRLF gets them back.
         const isWindows = /\r\n/.test(this.stored) && !/[^\r]\n|^\n|\r[^\n]|\r$/.test(this.stored);
         return isWindows ? this.control.value.replaceAll("\n", "\r\n") : this.control.value;
     }
@@ -164,7 +164,7 @@ function base64(file) {
     });
 }
 
-/** The links of a new entity: ids. */
+/** The field of a new entity's relation. It takes ids. */
 class RelationField extends Field {
     constructor(relation) {
         super(relation.name, relation.toMany ? `ids of ${relation.target}, each on a line` : `id of ${relation.target}`,
@@ -177,7 +177,7 @@ class RelationField extends Field {
 
 // Forms
 
-/** A form for the values of an entity, new or stored. `collect` returns the change to make, or null for none. */
+/** A form for the values of a new or stored entity. `collect` returns the change to make, or null if there is none. */
 function form(type, list, label, back, collect) {
     const outcome = el("div", { role: "alert", tabindex: -1 });
     const element = el("form", {
@@ -209,7 +209,7 @@ function form(type, list, label, back, collect) {
     return element;
 }
 
-/** Shows an error at the fields that it is about. */
+/** Shows an error at the fields that it names. */
 function refuse(error, list, outcome) {
     const left = [];
     const wrong = new Set();
@@ -275,7 +275,7 @@ export async function newView(store, [name]) {
 
 // Deletion
 
-/** A button that deletes an entity, after it has said what goes with it. */
+/** A button that deletes an entity, after a dialog has shown how many others are deleted with it. */
 export function deleteButton(type, row) {
     return el("button", { class: "danger", type: "button", onclick: () => void ask(type, row) }, "Delete…");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One entity: values, and relations as links to walk along, in both directions.
+// One entity: its values, and links to its related entities in both directions.
 
 import { canChange, deleteButton, linkForm, takeNotice, unlinkButton } from "./edit.js";
 import { bytes, count, counted, el, failure, get, place, redraw, shown, text, value } from "./page.js";
@@ -13,13 +13,13 @@ export async function entityView(store, [type, row]) {
     const read = async () => {
         const { transaction, ...entity } = await get("entity", { type, row });
         status.textContent = `state ${count(transaction)}`;
-        // What others change doesn't take away the links that were asked for.
+        // A new state with the same entity must not remove the links that the user has asked for by “More”.
         if (JSON.stringify(entity) === last) return entity;
         last = JSON.stringify(entity);
         redraw(body, ...nodes(type, row, entity, changed));
         return entity;
     };
-    // Null where nothing can be changed.
+    // Null if this entity can't be changed here.
     const changed = canChange(store, type) ? async () => {
         tellChange();
         await read();
@@ -52,14 +52,14 @@ function properties(type, row, list) {
         el("dd", {}, value(property.value), whole(type, row, property)))));
 }
 
-/** A link to a value of which only the beginning is shown. */
+/** A link to the whole of a value that is shown cut; null if it is shown whole. */
 function whole(type, row, { column, value }) {
     if (value === null || value.size === undefined) return null;
     const query = new URLSearchParams({ type, row, column });
     return el("a", { class: "whole", href: `api/value?${query}`, download: "value" }, `Save all ${bytes(value.size)}`);
 }
 
-/** `changed` is null for links that can't be changed here. */
+/** A relation with its links. `changed` is called after a change of links; it is null if they can't be changed here. */
 function section(type, row, relation, changed) {
     const item = (entity) => link(relation, entity,
         changed ? unlinkButton(type, row, relation, entity, changed) : null);

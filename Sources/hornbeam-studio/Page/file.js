@@ -5,7 +5,7 @@ import { bytes, colour, count, counted, el, failure, get, paced, shown, svg, tex
 
 export async function fileView(store) {
     const body = el("div", {});
-    // Reads the branches of all trees.
+    // Paced, because the server reads the branches of all trees for it.
     const draw = paced(async () => {
         try {
             body.replaceChildren(...picture(store, await get("sizes")));
@@ -17,7 +17,7 @@ export async function fileView(store) {
     return { title: "File", nodes: [body], refresh: draw, close: draw.stop };
 }
 
-/** A square for each part of the file, in the colours of the types whose nodes are there. */
+/** Draws a square for each part of the file, filled with the colours of the types whose nodes are there. */
 function picture(store, { fileSize, partSize, parts, trees, transaction }) {
     const names = store.info.entityTypes.map((type) => type.name);
     const owners = new Map(trees.map((entry) => [entry.number, tree(entry.name).type]));
@@ -115,7 +115,7 @@ export async function checkView() {
                         + "its entries were counted, and no query uses it until the file is opened for writing"));
                 stop();
             });
-            // A stream that ended isn't begun anew: that would be another check.
+            // An EventSource would reconnect, and so begin another check.
             events.addEventListener("error", () => {
                 if (!button.disabled) return;
                 outcome.textContent = "The connection was lost.";
@@ -134,5 +134,5 @@ export async function checkView() {
     };
 }
 
-/** Indexes that weren't verified as others are, with the reason. */
+/** List items for indexes that weren't fully verified, with the reason. */
 const indexes = (names, reason) => names.map((name) => el("li", {}, "Index ", text(name), `: ${reason}`));

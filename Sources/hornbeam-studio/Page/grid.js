@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entities of a type in a grid that scrolls through any number of rows. Only the rows in view are elements. Blocks
-// of rows are fetched by their position, which takes the store the same time wherever they are.
+// The entities of a type in a grid that scrolls through any number of rows. Only the rows in view have elements. Rows
+// are fetched in blocks by their position, which takes equally long at any position.
 
 import { canChange, takeNotice } from "./edit.js";
 import { count, el, failure, get, isNumber, place, quoted, shown, text, time, value } from "./page.js";
@@ -8,7 +8,10 @@ import { count, el, failure, get, isNumber, place, quoted, shown, text, time, va
 const rowHeight = 30;
 const blockRows = 100;
 const keptBlocks = 40;
-/** Browsers don't make higher elements: a longer grid is scrolled in proportion. */
+/**
+ * Maximum height of the scrolled element in pixels, because browsers limit it. In a longer grid, the position of the
+ * scroll bar stands for a row in proportion.
+ */
 const greatestHeight = 8_000_000;
 
 class Grid {
@@ -18,7 +21,7 @@ class Grid {
         this.total = 0;
         this.top = 0;
         this.active = 0;
-        /** Rows by the number of their block, with the state that they are of. */
+        /** The server's answers by the number of the block, each with rows and the state that they belong to. */
         this.blocks = new Map();
         this.newest = 0;
         this.loading = new Map();
@@ -32,7 +35,7 @@ class Grid {
             "aria-colcount": this.columns.length, onkeydown: (event) => this.key(event),
             onscroll: () => this.scrolled(), onclick: (event) => this.click(event),
         }, el("div", { role: "rowgroup", class: "grid-top" }, this.head), this.space);
-        // Scripts that stop the wheel must say so.
+        // Not passive, because `wheel` prevents the default.
         this.element.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
         this.status = el("p", { class: "status", role: "status" });
         this.resizing = new ResizeObserver(() => this.place());
@@ -51,7 +54,7 @@ class Grid {
         }, canSort ? el("a", { href: to }, text(column.name), arrow) : text(column.name));
     }
 
-    /** Fetches the first rows, and sets the widths of the columns by them. */
+    /** Fetches the first rows, and sets the widths of the columns to fit them. */
     async begin(row) {
         this.top = row;
         await this.load(Math.floor(row / blockRows));
@@ -61,7 +64,7 @@ class Grid {
             const lengths = rows.slice(0, 50).map((cells) => length(cells[at + 1]));
             return Math.min(36, Math.max(column.name.length + 3, 6, ...lengths) + 2);
         });
-        // In parts of one width, so that all rows agree.
+        // As fractions of one width, so that the columns of all rows are aligned.
         this.element.style.setProperty("--columns", widths.map((width) => `minmax(0, ${width}fr)`).join(" "));
         this.element.style.setProperty("--width", `${widths.reduce((sum, width) => sum + width, 0)}ch`);
         this.active = row < this.total ? row : 0;
@@ -79,19 +82,19 @@ class Grid {
         for (const control of this.loading.values()) control.abort();
     }
 
-    /** Rows that are in view. */
+    /** Number of rows in view; it may have a fraction. */
     get viewRows() { return Math.max(1, (this.element.clientHeight - this.head.offsetHeight) / rowHeight); }
     get height() { return Math.min(greatestHeight, this.total * rowHeight); }
     get isScaled() { return this.total * rowHeight > greatestHeight; }
     get lastTop() { return Math.max(0, this.total - this.viewRows); }
     get scrollRange() { return Math.max(1, this.height - this.viewRows * rowHeight); }
 
-    /** Moves so that a row is the first one in view. */
+    /** Scrolls so that a row is the first one in view. */
     moveTo(row) {
         this.top = Math.min(this.lastTop, Math.max(0, row));
         const position = this.isScaled ? this.top / this.lastTop * this.scrollRange : this.top * rowHeight;
         this.element.scrollTop = position;
-        // The browser rounds it. The event of this change must not move the rows.
+        // As the browser has rounded it, so that `scrolled` ignores the event of this change.
         this.position = this.element.scrollTop;
         this.draw();
     }
@@ -104,7 +107,7 @@ class Grid {
         this.draw();
     }
 
-    /** In proportion the wheel would pass over rows: it moves by rows here. */
+    /** Moves by rows in a grid that scrolls in proportion, because the browser's own step would skip rows. */
     wheel(event) {
         if (!this.isScaled || event.ctrlKey || event.deltaY === 0) return;
         event.preventDefault();
@@ -154,7 +157,7 @@ class Grid {
         this.draw();
     }
 
-    /** Shows the rows in view, and fetches those that aren't there. */
+    /** Shows the rows in view, and fetches the missing ones. */
     draw() {
         if (this.isClosed || !this.element.isConnected) return;
         const first = Math.max(0, Math.floor(this.top) - 4);
@@ -256,7 +259,7 @@ function length(cell) {
     return (cell.n ?? cell.t ?? String(cell)).length;
 }
 
-/** The type's entities, with its condition and the number of a row to go to. */
+/** Shows a type's entities, with a field for a condition and one for the number of a row to go to. */
 export async function typeView(store, [name], query) {
     const type = store.types.get(name);
     if (!type) throw new Error(`The store has no type “${shown(name)}”.`);
@@ -297,7 +300,7 @@ export async function typeView(store, [name], query) {
     };
 }
 
-/** A condition on a property of the type. */
+/** An example of a condition on a property of the type. */
 function example(type) {
     const columns = type.columns.filter((column) => !column.name.startsWith("$"));
     const plain = columns.slice(1).find((column) => /^(string|u?int|double|bool)/.test(column.type)) ?? columns[0];

@@ -7,7 +7,7 @@ export async function overview(store) {
     const body = el("div", {});
     const sizes = el("div", {}, el("p", { class: "status" }, "Reading sizes…"));
     const draw = (store) => redraw(body, ...facts(store), ...types(store), ...graph(store));
-    // Reads the branches of all trees.
+    // Paced, because the server reads the branches of all trees for it.
     const measure = paced(async () => {
         try {
             const reply = await get("sizes");
@@ -56,7 +56,7 @@ function types(store) {
         table("Types", ["Type", "Entities", "Properties", "Indexes", "Relations"], rows, [1, 2, 3])];
 }
 
-/** Types on an ellipse, with a line for each relation; the two sides of one are one line. */
+/** Draws the types on an ellipse, with a line for each relation. A relation and its inverse share one line. */
 function graph(store) {
     const types = store.schema.entities.filter((type) => !isTombstone(type.name));
     if (!types.some((type) => type.relations.length)) return [];
@@ -103,7 +103,7 @@ function graph(store) {
             }, svg("path", { d: "M0 0L10 5L0 10z" }))), lines, boxes))];
 }
 
-/** A curve from box to box; several between the same two are bent apart. */
+/** A curve between two boxes. Several curves between the same boxes are bent apart. */
 function relationLine(type, relation, from, to, number) {
     const label = relation.inverse && relation.inverse !== relation.name
         ? `${relation.name} / ${relation.inverse}` : relation.name;
@@ -139,7 +139,7 @@ function shortened(name, limit) {
     return signs.length > limit ? signs.slice(0, limit - 1).join("") + "…" : signs.join("");
 }
 
-/** Rectangles whose areas are the sizes: those of a type have its colour. */
+/** Draws a rectangle for each tree: its area shows the tree's size, its colour the type. */
 function treemap(store, { trees }) {
     const [width, height] = [720, 300];
     const names = store.info.entityTypes.map((type) => type.name);
@@ -158,7 +158,7 @@ function treemap(store, { trees }) {
     return svg("svg", { class: "treemap", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, cells);
 }
 
-/** Divides a rectangle among items by size, in pieces that are as square as can be (Bruls, Huizing, van Wijk). */
+/** Divides a rectangle among items by size, in pieces that are as square as possible (Bruls, Huizing, van Wijk). */
 function squares(items, room) {
     const found = [];
     let left = items;

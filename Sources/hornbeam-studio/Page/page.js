@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all views use: elements, text that is shown as it is, values, numbers, and requests.
+// Shared by all views: elements, texts of the store, values, numbers, and requests.
 
-/** Signs that can't be seen, or that turn the text around them. Those that join letters and emoji belong to words. */
+/** Invisible characters, and those that change the direction of text; without joiners, which words and emoji need. */
 // eslint-disable-next-line no-control-regex
 const hidden = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u061C\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF]/g;
 
-/** Text of a store for people: hidden signs are spelt, so that what is there can be seen. */
+/** A text for display, in which hidden characters are made visible. */
 export function shown(text) {
     return text.replace(hidden, (sign) => {
         const code = sign.codePointAt(0);
@@ -38,7 +38,7 @@ export function text(value) {
     return el("bdi", {}, shown(value));
 }
 
-/** A value as the server sends it. */
+/** An element for a value, which is given as the server sends it. */
 export function value(cell) {
     if (cell === null) return el("span", { class: "null" }, "null");
     if (cell === true || cell === false) return el("span", { class: "keyword" }, String(cell));
@@ -76,7 +76,7 @@ export function time(milliseconds) {
     return milliseconds < 1000 ? `${milliseconds.toFixed(1)} ms` : `${(milliseconds / 1000).toFixed(2)} s`;
 }
 
-/** A place within the page: `place("type", "City", {sort: "-name"})`. */
+/** The address of a view: `place("type", "City", {sort: "-name"})`. */
 export function place(...parts) {
     const query = typeof parts.at(-1) === "object" ? parts.pop() : {};
     const given = Object.entries(query).filter(([, value]) => value);
@@ -84,26 +84,27 @@ export function place(...parts) {
     return given.length ? `${path}?${new URLSearchParams(given)}` : path;
 }
 
-/** The types of deleted entities: each type has one, which seldom has any. */
+/** Whether a type has the deleted entities of another. Each type has one such type, which is mostly empty. */
 export function isTombstone(type) {
     return type.startsWith("Deleted<");
 }
 
-/** Words of statements that are names only in backquotes. */
+/** Words that need backquotes to be names in statements. */
 const keywords = new Set();
 
 export function setKeywords(words) {
     for (const word of words) keywords.add(word);
 }
 
-/** A name as a statement has it. */
+/** A name as a statement needs it: in backquotes if it is a keyword or isn't a word. */
 export function quoted(name) {
     const isWord = /^[A-Za-z_]\w*$/.test(name) && !keywords.has(name.toUpperCase());
     return isWord ? name : "`" + name.replaceAll("`", "``") + "`";
 }
 
 /**
- * An action that is done at most every `pause` milliseconds: of calls within that time the last one counts, at its end.
+ * Wraps an action so that it runs at most once every `pause` milliseconds. Calls within that time lead to one run at
+ * its end.
  */
 export function paced(action, pause) {
     let timer;
@@ -122,7 +123,7 @@ export function paced(action, pause) {
     return call;
 }
 
-/** Asks the server. An answer that is an error is thrown with its message, and with the fields that it is about. */
+/** Sends a request to the server. Throws an error answer, with its message and the wrong fields if it names any. */
 async function ask(path, options) {
     let response;
     try {
@@ -152,7 +153,7 @@ export function failure(error) {
     return el("pre", { class: "failure", role: "alert" }, shown(error.message));
 }
 
-/** Replaces what a container shows. Focus stays at its place, and what was opened stays open. */
+/** Replaces a container's children. The focus stays at its position, and open details stay open. */
 export function redraw(container, ...nodes) {
     const focusable = "a, button, input, select, textarea, summary, [tabindex]";
     const focus = [...container.querySelectorAll(focusable)].indexOf(document.activeElement);
@@ -162,7 +163,7 @@ export function redraw(container, ...nodes) {
     if (focus >= 0) container.querySelectorAll(focusable)[focus]?.focus({ preventScroll: true });
 }
 
-/** A table with a head. Cells are nodes or texts; `numbers` has the columns that are aligned to the right. */
+/** A table with a head. Cells are nodes or texts; `numbers` lists the columns that are aligned to the right. */
 export function table(label, heads, rows, numbers = []) {
     const kind = (place) => (numbers.includes(place) ? "right" : null);
     return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
@@ -172,12 +173,12 @@ export function table(label, heads, rows, numbers = []) {
                 el("tr", {}, row.map((cell, at) => el("td", { class: kind(at) }, cell)))))));
 }
 
-/** A colour for the n-th of several things, for both light and dark pages. */
+/** A colour for the n-th of several items, on light and dark pages. */
 export function colour(number) {
     return `hsl(${(number * 137.5 + 95) % 360} 45% 60%)`;
 }
 
-/** What a tree of the file holds, by its name, and the type that it belongs to. */
+/** The type to which a tree of the file belongs, and a label of its contents, by its name. */
 export function tree(name) {
     const [kind, type, ...rest] = name.split(":");
     const known = { e: "rows", i: "ids", l: "links", x: "index", u: "unique index", t: "full text" }[kind];

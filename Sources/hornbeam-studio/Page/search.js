@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Full-text search: hits with their scores, and the passages that show why they were found.
+// Full-text search: hits with their scores, and the passages in which the words were found.
 
 import { count, counted, el, failure, get, place, shown, text, time } from "./page.js";
 
@@ -55,7 +55,7 @@ async function list({ type, index }, words, from, results) {
             end < reply.total ? el("a", { href: to(end) }, "Later hits") : null));
 }
 
-/** A passage whose found words stand between two control characters. */
+/** Marks the found words of a passage, each of which stands between two control characters. */
 function marked(passage) {
     // eslint-disable-next-line no-control-regex
     return passage.split(/(\u0001[^\u0002]*\u0002)/).map((part) =>

@@ -4,7 +4,7 @@
 import { completing } from "./complete.js";
 import { count, counted, el, failure, post, quoted, shown, text, time, table, value } from "./page.js";
 
-/** The last statement, for coming back to it from another view. */
+/** The last statement, kept for a return to this view. */
 let last = "";
 
 export async function statementView(store) {
@@ -56,7 +56,7 @@ function point(field, message) {
     field.setAttribute("aria-invalid", "true");
     if (!place) return;
     const lines = field.value.split("\n").slice(0, Number(place[1]) - 1);
-    // The server counts characters as people do, the field counts UTF-16.
+    // The server counts characters as a reader does (graphemes), the field counts UTF-16 units.
     const line = field.value.split("\n")[Number(place[1]) - 1] ?? "";
     const before = [...new Intl.Segmenter().segment(line)].slice(0, Number(place[2]) - 1);
     const start = lines.reduce((sum, text) => sum + text.length + 1, 0) +
@@ -83,7 +83,7 @@ function show(reply) {
     ];
 }
 
-/** The lines of a plan: those that are indented belong to the one above. */
+/** Shows a plan as a tree. An indented line belongs to the less indented one above it. */
 function plan(lines) {
     const root = el("ul", { class: "plan" });
     const open = [{ depth: -1, list: root }];
@@ -97,7 +97,7 @@ function plan(lines) {
     return root;
 }
 
-/** Names to put into the statement. */
+/** Buttons that insert names into the statement. */
 function names(store, field) {
     const insert = (name) => el("button", {
         type: "button", class: "name", onclick: () => {
