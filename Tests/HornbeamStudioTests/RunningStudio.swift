@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The built studio, started as a user would, and a small client that sends it what a browser would, or wouldn't.
+// The built studio, started as users start it, and a small HTTP client for requests that browsers send or would never
+// send.
 
 import Foundation
 import Glibc
 import HornbeamTestSupport
 import Testing
 
-/// A studio that is running; ended when the test releases it.
+/// A running studio. It is killed when the test releases it.
 final class RunningStudio: @unchecked Sendable {
     let port: UInt16
-    /// The address that it has printed.
+    /// The address that the studio has printed.
     let address: String
     let token: String
     /// The folder of its pages, with slashes.
@@ -43,7 +44,7 @@ final class RunningStudio: @unchecked Sendable {
 
     deinit { if !isOver { Glibc.kill(process.pid, SIGKILL) } }
 
-    /// The head of a request as the page sends it.
+    /// Returns the head of a request as the page sends it.
     func head(_ name: String, method: String = "GET", host: String? = nil, more: [String] = []) -> String {
         let lines =
             [
@@ -54,22 +55,22 @@ final class RunningStudio: @unchecked Sendable {
         return lines.joined(separator: "\r\n") + "\r\n\r\n"
     }
 
-    /// The answer to a request as the page sends it, on a connection of its own.
+    /// Sends a GET request as the page does, on its own connection, and returns the answer.
     func get(_ name: String, more: [String] = []) throws -> HTTPReply {
         try HTTPConnection(port).ask(head(name, more: more))
     }
 
-    /// The JSON of an answer.
+    /// Sends a GET request and returns the JSON of the answer.
     func json(_ name: String, _ query: [String: String] = [:]) throws -> [String: Any] {
         try get(name + Self.query(query)).json()
     }
 
-    /// The answer to a statement.
+    /// Sends a statement and returns the answer.
     func run(_ statement: String, _ parameters: [String] = []) throws -> HTTPReply {
         try post("api/statement", ["statement": statement, "parameters": parameters])
     }
 
-    /// The answer to a change of an entity.
+    /// Sends a change of an entity and returns the answer.
     func change(_ body: [String: Any]) throws -> HTTPReply { try post("api/change", body) }
 
     func post(_ name: String, _ body: [String: Any]) throws -> HTTPReply {
@@ -86,7 +87,7 @@ final class RunningStudio: @unchecked Sendable {
         return "?" + (components.percentEncodedQuery ?? "").replacingOccurrences(of: "+", with: "%2B")
     }
 
-    /// Sends Ctrl-C. Returns whether that has ended it within two seconds.
+    /// Sends SIGINT, as Ctrl-C does. Returns whether the studio ends within two seconds.
     func interrupt() -> Bool {
         Glibc.kill(process.pid, SIGINT)
         for _ in 0..<2_000 {
@@ -100,7 +101,7 @@ final class RunningStudio: @unchecked Sendable {
 
 struct HTTPReply {
     var status: Int
-    /// By lower-case names.
+    /// The names are in lower case.
     var headers: [String: String]
     var body: [UInt8]
 
@@ -111,7 +112,7 @@ struct HTTPReply {
     }
 }
 
-/// A connection of a client.
+/// A client's connection to the studio.
 final class HTTPConnection {
     struct Ended: Error {}
 
@@ -148,7 +149,7 @@ final class HTTPConnection {
         }
     }
 
-    /// Whether something has come that wasn't read.
+    /// Whether the socket has bytes to read, or has ended.
     var hasAnswer: Bool {
         var waiting = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
         return poll(&waiting, 1, 0) > 0
@@ -160,7 +161,7 @@ final class HTTPConnection {
         return try reply()
     }
 
-    /// The next answer.
+    /// Reads the next answer.
     func reply() throws -> HTTPReply {
         let lines = String(decoding: try read(through: "\r\n\r\n"), as: UTF8.self).components(separatedBy: "\r\n")
         let status = try #require(lines[0].split(separator: " ").dropFirst().first.flatMap { Int($0) })
@@ -176,7 +177,7 @@ final class HTTPConnection {
         return HTTPReply(status: status, headers: headers, body: Array(received[..<size]))
     }
 
-    /// Reads up to the end of a text and takes it away.
+    /// Reads up to the end of this text, and returns the bytes.
     func read(through end: String) throws -> [UInt8] {
         let end = Array(end.utf8)
         while true {

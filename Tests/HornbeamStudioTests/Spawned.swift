@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that inherits no descriptor and no blocked signal. Foundation's processes inherit the descriptors that tell
-// the ends of others: tests would wait for the end of a studio that runs as long as they do.
+// A process that inherits no descriptor and no blocked signal. Foundation's processes inherit the pipes by which tests
+// notice the end of other processes, so a test would wait for a studio that runs as long as the tests do.
 
 import Foundation
 import Glibc
@@ -9,7 +9,7 @@ import Testing
 struct Spawned {
     let pid: pid_t
 
-    /// Starts a program with these words, of which the first is its path. Its output goes to a descriptor.
+    /// Starts a program. The first word is its path, the others are its arguments. `output` receives its output.
     init(_ words: [String], output: Int32) throws {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -37,7 +37,7 @@ struct Spawned {
         self.pid = pid
     }
 
-    /// Runs a program to its end and returns its exit code. Its output is nowhere.
+    /// Runs a program to its end, without its output. Returns its exit code, or -1 if a signal ended it.
     static func run(_ words: [String]) throws -> Int32 {
         let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
         defer { close(nowhere) }
@@ -47,6 +47,6 @@ struct Spawned {
         return status & 0x7F == 0 ? status >> 8 & 0xFF : -1
     }
 
-    /// Whether it has ended; not to be asked again then.
+    /// Returns whether the process has ended. Must not be called again once it has returned true.
     func hasEnded() -> Bool { waitpid(pid, nil, WNOHANG) == pid }
 }

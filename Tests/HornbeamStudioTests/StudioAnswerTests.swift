@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page gets: types, windows of rows, entities, hits, statements, sizes and the outcome of a check.
+// The answers to the page: types, windows of rows, entities, hits, statements, sizes and the outcome of a check.
 
 import Foundation
 import Testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is answered: only the browser that was opened with the printed address.
+// The studio answers only the browser that was opened with the printed address.
 
 import Foundation
 import Testing
@@ -27,7 +27,7 @@ struct StudioDoorTests {
                 "GET \(path) HTTP/1.1\r\n\(host)\r\n\(cookie.isEmpty ? "" : "Cookie: \(cookie)\r\n")\r\n")
             #expect(reply.status == 401, "\(path)")
         }
-        // All of it but the last digit.
+        // The token, except for its last digit.
         let almost = String(studio.token.dropLast()) + (studio.token.hasSuffix("0") ? "1" : "0")
         let reply = try HTTPConnection(studio.port).ask(
             "GET \(studio.folder) HTTP/1.1\r\n\(host)\r\nCookie: hornbeam=\(almost)\r\n\r\n")

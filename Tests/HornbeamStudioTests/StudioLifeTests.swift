@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The studio among others: many requests at once, clients that don't read, a program that commits and is killed,
-// Ctrl-C, and the command that runs it.
+// The studio under load and beside other programs: many requests at once, clients that don't read, a program that
+// commits and is killed, Ctrl-C, and the command that starts the studio.
 
 import Foundation
 import Glibc
@@ -13,7 +13,7 @@ struct StudioLifeTests {
     @Test("answers 1,000 requests at once")
     func manyRequests() throws {
         let (_, studio) = try Studios.shared()
-        // Two thousand descriptors are more than a process usually may have.
+        // A process can usually open 1,024 descriptors, which isn't enough for these connections.
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, 4_096))
@@ -23,7 +23,7 @@ struct StudioLifeTests {
             let reply = try? studio.get("api/rows?type=City&from=\(number)&count=3")
             if reply?.status == 200 { right.withLock { $0 += 1 } }
         }
-        // All connections are begun before the first answer is read.
+        // All connections are open before the first answer is read.
         let connections = try (0..<1_000).map { _ in
             let connection = try HTTPConnection(studio.port)
             connection.send(studio.head("api/rows?type=City&from=7&count=3", more: ["Connection: close"]))
@@ -43,14 +43,14 @@ struct StudioLifeTests {
             switch number % 3 {
             case 0: break
             case 1: client.send("GET /")
-            // Ten megabytes, of which the system takes one or two.
+            // The answer has ten megabytes; the system's buffers hold one or two of them.
             default: client.send(studio.head("api/value?type=City&row=\(row)&column=3"))
             }
             return client
         }
         let start = ContinuousClock.now
         #expect(try studio.get("api/store").status == 200)
-        // Those clients are sent away after 20 seconds: it isn't they that the answer has waited for.
+        // The studio drops those clients after 20 seconds: the answer hasn't waited for that.
         #expect(start.duration(to: .now) < .seconds(18))
         withExtendedLifetime(clients) {}
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store of cities, countries and remarks, made by the command.
+// A store of cities and countries, made by the command.
 
 import Foundation
 import HornbeamTestSupport
@@ -9,7 +9,7 @@ final class StudioStore: Sendable {
     let folder: TemporaryFolder
     var file: String { folder.path("store.hornbeam") }
     static let cities = 2_500
-    /// Values that a page must show as they are.
+    /// Values that the studio must pass on unchanged.
     static let hostile = ["<script>document.title='owned'</script>", "\u{202E}txt.exe", "a\u{0}b", "\"'><img src=x>"]
     static let longText = 10_000_000
 
@@ -28,7 +28,7 @@ final class StudioStore: Sendable {
         ]}
         """#
 
-    /// A store with these entities, as lines of JSON.
+    /// Makes a store with these entities, which are given as lines of JSON.
     init(schema: String, _ entities: [(type: String, lines: String)]) throws {
         folder = try TemporaryFolder()
         try Self.run(["schema", "apply", file, try folder.write("schema.json", schema)])
@@ -37,7 +37,7 @@ final class StudioStore: Sendable {
         }
     }
 
-    /// A store of cities. A small one has 10 of them, and no hostile and no long value.
+    /// Makes a store of cities. A small one has 10 cities, and no hostile or long values.
     convenience init(isSmall: Bool = false) throws {
         let countries = "{\"id\":\"no\",\"name\":\"Norway\"}\n{\"id\":\"se\",\"name\":\"Sweden\"}\n"
         var lines = ""

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes by the page: which are made, which are refused and at which field, and that none is made without --write.
+// Changes by the page: they are made, or refused with an error at the wrong field; without --write all are refused.
 
 import Foundation
 import Glibc
@@ -69,7 +69,7 @@ struct StudioWriteTests {
         let found = try studio.run("SELECT VALUE title FROM Job WHERE pay IS NULL AND team = 'ui'").json()
         #expect(found["rows"] as? [[String]] == [["Draw it"]])
         let team = try self.row(studio, "Team", "id = 'ui'")
-        // A link to an entity that is linked already changes nothing.
+        // Linking an entity a second time changes nothing.
         for (kind, count) in [("link", "2"), ("link", "2"), ("unlink", "1")] {
             let reply = try studio.change(["change": kind, "type": "Team", "row": team, "relations": ["jobs": ["1"]]])
             #expect(reply.status == 200, "\(reply.text)")
@@ -214,7 +214,7 @@ struct StudioWriteTests {
         #expect(code == 1)
         let text = try store.folder.read("out")
         #expect(text.contains("can't be opened with --write") && text.contains("without --write"), "\(text)")
-        // Reading goes on beside it.
+        // Another studio can read meanwhile.
         let reader = try RunningStudio(store.file)
         #expect(try studio.run("DELETE FROM Job WHERE id = 2").status == 200)
         #expect(try reader.json("api/rows", ["type": "Job"])["total"] as? Int == 1)

@@ -10,7 +10,7 @@ enum Studios {
     private static let made = Result { () throws -> (StudioStore, RunningStudio) in
         let store = try StudioStore()
         let studio = try RunningStudio(store.file)
-        // Nothing releases it before the tests end.
+        // This studio is never released, so the end of the tests must kill it.
         running.store(studio.processIdentifier, ordering: .relaxed)
         atexit { kill(Studios.running.load(ordering: .relaxed), SIGKILL) }
         return (store, studio)

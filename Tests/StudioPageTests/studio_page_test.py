@@ -102,7 +102,7 @@ class Page:
         return self.driver.execute_script(text, *arguments)
 
     def text(self, selector):
-        """The text of an element that the page may replace meanwhile."""
+        """Returns the text of an element, in one step because the page may replace the element meanwhile."""
         return self.script("return document.querySelector(arguments[0])?.textContent ?? ''", selector)
 
     def waits_for(self, selector, words):
@@ -120,13 +120,13 @@ class Page:
         self.wait(lambda: next((link for link in self.all("nav[aria-label=Store] a") if words in link.text), None)).click()
 
     def choose(self, name, value, button):
-        """Fills a field of a form and sends it."""
+        """Fills a field of a form and sends the form, as its button does or by Enter."""
         field = self.one(f"[name={name}]")
         self.script("arguments[0].value = arguments[1]", field, value)
         self.script("arguments[0].form.requestSubmit()", field) if button else field.send_keys(Keys.ENTER)
 
     def cells(self, row):
-        """The cells of a row of the grid, or nothing if it isn't in view."""
+        """Returns the texts of a row's cells in the grid; none if the row isn't in view."""
         return self.script(
             "return [...document.querySelectorAll(`#row-${arguments[0]} [role=gridcell]`)].map(c => c.textContent)", row)
 
@@ -151,7 +151,7 @@ def check_grid(page):
     assert grid.get_attribute("aria-rowcount") == str(MEASURES + 1)
     page.choose("row", str(MEASURES), True)
     page.wait(lambda: page.cells(MEASURES - 1) == [str(MEASURES), str(MEASURES / 8)])
-    # Upwards by keys, one row at a time and page by page.
+    # The keys move up by one row and by a page.
     grid.send_keys(Keys.ARROW_UP, Keys.ARROW_UP)
     assert page.all(".grid-row.active")[0].get_attribute("data-row") == str(MEASURES - 3)
     for _ in range(8):
@@ -160,13 +160,13 @@ def check_grid(page):
     top = page.script("return Number(document.querySelector('.active').dataset.row)")
     assert MEASURES - 400 < top < MEASURES - 50, top
     assert page.cells(top) == [str(top + 1), format_double((top + 1) / 8)]
-    # By the wheel a row isn't passed over, though the grid is higher than a browser's elements.
+    # The wheel skips no row, although the grid is higher than an element can be.
     first = page.script("return Math.min(...[...document.querySelectorAll('.grid-space .grid-row')].map(r => r.dataset.row))")
     page.script("document.querySelector('.grid').dispatchEvent("
                 "new WheelEvent('wheel', {deltaY: -90, bubbles: true, cancelable: true}))")
     page.wait(lambda: page.script(
         "return Math.min(...[...document.querySelectorAll('.grid-space .grid-row')].map(r => r.dataset.row))") == first - 3)
-    # By the scroll bar, to the middle and back to the beginning.
+    # The scroll bar leads to the middle, the Home key back to the beginning.
     page.script("const g = document.querySelector('.grid'); g.scrollTop = (g.scrollHeight - g.clientHeight) / 2")
     middle = MEASURES // 2
     page.wait(lambda: any(page.cells(row)[:1] == [str(row + 1)] for row in (middle - 5, middle, middle + 5)))
@@ -215,7 +215,7 @@ def check_entity(page):
     page.wait(lambda: len(page.all(".links li")) == 100)
     page.driver.back()
     page.waits_for("h1", "City 2")
-    # The one-way relation, from its other end.
+    # A relation without an inverse is shown at its target too.
     page.all(".relation a")[1].click()
     page.waits_for("h1", "City 1 ·")
     page.wait(lambda: "← twin" in page.text("main"))
@@ -261,7 +261,7 @@ def check_statement(page):
 
 
 def check_completion(page):
-    """Words are offered while a statement is typed, and taken by keys alone."""
+    """Words are offered while a statement is typed, and taken by keys or by a click."""
     page.go("#/", "Overview")
     page.go("#/statement", "Statement")
     field = page.one("[name=statement]")
@@ -272,7 +272,7 @@ def check_completion(page):
     assert field.get_attribute("aria-expanded") == "true"
     assert page.one(f"#{field.get_attribute('aria-controls')}").get_attribute("role") == "listbox"
     page.shot("completion")
-    # Nothing is chosen yet: Enter ends the line.
+    # No word is chosen before an arrow key is pressed.
     field.send_keys(Keys.ARROW_DOWN)
     assert page.one("[aria-selected=true]").get_attribute("id") == field.get_attribute("aria-activedescendant")
     field.send_keys(Keys.ENTER)
@@ -285,7 +285,7 @@ def check_completion(page):
     page.wait(lambda: [option.text for option in page.all("[role=option]")] == ["City"])
     page.one("[role=option]").click()
     page.wait(lambda: field.get_attribute("value") == "SELECT population FROM City")
-    # With no list in view, Tab leaves the field.
+    # Without a list, Tab leaves the field.
     field.send_keys(Keys.TAB)
     assert page.script("return document.activeElement.tagName") == "BUTTON"
     field.clear()
@@ -365,7 +365,7 @@ return [...document.querySelectorAll("body *")].filter((element) => element.chec
 
 
 def check_everyone(page, views=VIEWS, titles=TITLES, prepare=lambda page: None):
-    """Light and dark, wide and on a phone: text can be read, fields have names, nothing is wider than the screen."""
+    """In light and dark colours, wide and on a phone: text has contrast, fields have names, nothing is too wide."""
     for scheme in ["light", "dark"]:
         page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {
             "features": [{"name": "prefers-color-scheme", "value": scheme}]})
@@ -387,14 +387,14 @@ def check_everyone(page, views=VIEWS, titles=TITLES, prepare=lambda page: None):
                 assert len(page.all("h1")) == 1, name
                 fields = page.all("input, select, textarea, main button:not(.name), summary, main p > a, [role=grid]")
                 for field in fields:
-                    # A closed part of the page has no names.
+                    # Fields in a closed part of the page have no accessible names.
                     if page.script("return arguments[0].checkVisibility()", field):
                         assert field.accessible_name.strip(), f"{name}: {field.get_attribute('outerHTML')}"
         page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def check_keyboard(page):
-    """The first key leads past the list of types; the grid is reached and left by Tab."""
+    """Tab reaches the grid, which shows that it has the focus; its keys open an entity."""
     page.go("#/type/City", "City")
     page.script("document.activeElement.blur(); window.getSelection().removeAllRanges()")
     page.driver.refresh()
@@ -415,7 +415,7 @@ def check_keyboard(page):
 
 
 def fill(page, name, text):
-    """Types a value into a field of an entity's form; what can't be typed is set as a paste would."""
+    """Sets a field of an entity's form as a paste does, because some values can't be typed. Returns the field."""
     field = page.one(f"[data-field='{name}']")
     page.script("arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input', {bubbles: true}))",
                 field, text)
@@ -423,7 +423,7 @@ def fill(page, name, text):
 
 
 def message(page, name):
-    """The error at a field, as those hear it who don't see the page."""
+    """Returns the error at a field, as a screen reader finds it."""
     field = page.one(f"[data-field='{name}']")
     if field.get_attribute("aria-invalid") != "true":
         return ""
@@ -456,7 +456,7 @@ def check_edit(page):
     assert 'entity.name = "Tromsø 2 / Romsa"' in swift and "entity.founded = nil" in swift, swift
     assert sql("SELECT name, population, founded FROM City WHERE id = 2") == \
         '{"name":"Tromsø 2 / Romsa","population":77544,"founded":null}'
-    # Nothing is different: nothing is sent.
+    # An unchanged form isn't sent.
     page.click("main .button")
     page.waits_for("h1", "Edit City 2")
     assert page.one("[data-field=founded]").get_attribute("value") == ""
@@ -477,7 +477,7 @@ def check_hostile_edit(page):
         assert "\u202E" not in page.text(".change") and "\0" not in page.text(".change")
         page.go("#/edit/City/9100", "Edit City")
         assert page.one("[data-field=name]").get_attribute("value") == value, value
-    # A hostile type: its names are no properties of the form.
+    # A hostile type: fields named like properties of the form must not hide these.
     page.nav("<b>Hostile</b>")
     page.waits_for(".bars", "New entity")
     page.click(".bars .button")
@@ -490,7 +490,7 @@ def check_hostile_edit(page):
     page.script("HTMLFormElement.prototype.requestSubmit.call(document.querySelector('main form'))")
     page.waits_for(".change .statement", '"<i>name</i>": ?')
     assert not page.all("main b, main i")
-    # 10 MB from a file.
+    # A value of 11 MB from a file.
     long = os.path.join(WORK, "long.txt")
     with open(long, "w") as file:
         file.write("<b>long</b>" * (LONG // 10))
@@ -573,7 +573,7 @@ def check_forms(page):
 
 
 def show(checks, *options):
-    """Runs checks on a page of a studio of its own."""
+    """Starts a studio and runs checks on its page."""
     studio = subprocess.Popen(
         [COMMAND, "studio", STORE, *options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     with contextlib.ExitStack() as stack:
@@ -590,7 +590,7 @@ def show(checks, *options):
                 print(f"{check.__name__} failed at {page.driver.current_url}: {page.text('main')[:600]}", file=sys.stderr)
                 raise
             print(f"{check.__name__}: {time.time() - start:.1f} s")
-        # What was refused on purpose is logged by the browser as a failed request.
+        # The browser logs refusals, which the checks provoke, as failed requests.
         severe = [entry for entry in page.driver.get_log("browser") if entry["level"] == "SEVERE"
                   and not any(f"status of {status}" in entry["message"] for status in (400, 403, 409))]
         assert not severe, severe
