@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader of comma-separated values of the system's libcsv.
+// The system's libcsv, a reader of comma-separated values.
 #pragma once
 #include <csv.h>

@@ -29,7 +29,7 @@ static int is_loaded;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void) {
-    // The name of version 3's interface, as a linker would have noted it.
+    // The name by which linked programs load version 3.
     void *library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
     if (!library) return;
 #define FIND(name) \
@@ -55,11 +55,11 @@ int hbe_has_aes(void) {
 }
 
 struct hbe_cipher {
-    // The bare cipher under the key: gives each message its key.
+    // The bare cipher under the key; derives the key of each message.
     EVP_CIPHER_CTX *stream;
     // The authenticated cipher under a message's key.
     EVP_CIPHER_CTX *aead;
-    // Bytes of a counter before the nonce in the stream's start; AES has it behind.
+    // Size of the counter before the nonce in the stream's first block; with AES the counter follows the nonce.
     size_t counter;
 };
 
@@ -73,7 +73,7 @@ hbe_cipher *hbe_cipher_new(int kind, const void *key) {
     cipher->counter = is_aes ? 0 : 4;
     cipher->stream = crypto.EVP_CIPHER_CTX_new();
     cipher->aead = crypto.EVP_CIPHER_CTX_new();
-    // The ciphers are set here once: to look one up takes longer than to encrypt a page.
+    // The ciphers are set only here, because looking one up takes longer than encrypting a page.
     if (cipher->stream && cipher->aead && crypto.EVP_CipherInit_ex(cipher->stream, stream, NULL, key, NULL, 1) == 1 &&
         crypto.EVP_CipherInit_ex(cipher->aead, aead, NULL, NULL, NULL, 1) == 1)
         return cipher;
@@ -82,13 +82,13 @@ hbe_cipher *hbe_cipher_new(int kind, const void *key) {
 }
 
 void hbe_cipher_free(hbe_cipher *cipher) {
-    // Both are wiped.
+    // This wipes both.
     crypto.EVP_CIPHER_CTX_free(cipher->stream);
     crypto.EVP_CIPHER_CTX_free(cipher->aead);
     free(cipher);
 }
 
-// Sets the message's key, the nonce under it and the context.
+// Sets the message's key, the nonce used with that key, and the context.
 static int begin(hbe_cipher *cipher, const void *nonce, uint32_t block, const void *context, size_t context_size,
                  int encrypts) {
     unsigned char start[16] = {0}, key[HBE_KEY_SIZE] = {0}, message[12];
@@ -96,7 +96,7 @@ static int begin(hbe_cipher *cipher, const void *nonce, uint32_t block, const vo
     memcpy(message, (const unsigned char *)nonce + 12, 8);
     for (int byte = 0; byte < 4; byte++) message[8 + byte] = (unsigned char)(block >> (24 - 8 * byte));
     int count;
-    // The key stream itself: encrypted zeros.
+    // Encrypted zeros are the key stream, which is the message's key.
     int is_begun = context_size <= INT_MAX && crypto.EVP_CipherInit_ex(cipher->stream, NULL, NULL, NULL, start, 1) == 1 &&
         crypto.EVP_CipherUpdate(cipher->stream, key, &count, key, sizeof key) == 1 &&
         crypto.EVP_CipherInit_ex(cipher->aead, NULL, NULL, key, message, encrypts) == 1 &&
@@ -105,7 +105,7 @@ static int begin(hbe_cipher *cipher, const void *nonce, uint32_t block, const vo
     return is_begun;
 }
 
-// Encrypts or decrypts; in the second case compares the tag, in constant time.
+// Encrypts, or decrypts and compares the tag in constant time.
 static int end(hbe_cipher *cipher, void *bytes, size_t size) {
     unsigned char rest[16];
     int count;
@@ -127,7 +127,8 @@ int hbe_open(hbe_cipher *cipher, const void *nonce, uint32_t block, const void *
 }
 
 int hbe_random(void *bytes, size_t size) {
-    // The system's own: a generator in the process's memory would repeat itself where that is copied.
+    // From the system: a generator in the process's memory would repeat its bytes if that memory were copied (by a
+    // fork, for example).
     for (size_t done = 0; done < size;) {
         ssize_t count = getrandom((char *)bytes + done, size - done, 0);
         if (count < 0 && errno != EINTR) return 0;

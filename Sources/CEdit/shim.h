@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line editor of the system's libedit. Its functions take variable arguments, which Swift can't pass, so each use
-// is a function here.
+// The line editor of the system's libedit. Its functions take a variable number of arguments, which Swift can't pass,
+// so each use is a function here.
 #pragma once
 #include <histedit.h>
 
@@ -16,7 +16,7 @@ static inline void *hb_edit_owner(EditLine *editor) {
 
 static inline void hb_edit_set_prompt(EditLine *editor, HBPrompt prompt) { el_set(editor, EL_PROMPT, prompt); }
 
-// The wide form, because the narrow one takes the function for one that reads bytes.
+// The wide form, because with el_set the function would have to read bytes.
 static inline void hb_edit_set_reader(EditLine *editor, el_rfunc_t reader) { el_wset(editor, EL_GETCFN, reader); }
 
 static inline void hb_edit_use_emacs_keys(EditLine *editor) { el_set(editor, EL_EDITOR, "emacs"); }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// XXH3-64, compiled again from libxxhash's header for processors with AVX2: Debian's library is built for those
-// without, and takes two and a half times as long for a page. The processor decides which one runs; the results are
-// equal.
+// XXH3-64, compiled from libxxhash's header for processors with AVX2. Debian's library is built without AVX2, and takes
+// two and a half times as long for a page. The results are equal.
 
 #include "CHornbeamShims.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a store in a forked child. Its locks belong to open file descriptions that parent and child have in
-// common: the child must close them at once, or they would outlive a parent that dies. Between fork and the first
-// instruction of the child only async-signal-safe calls are allowed; close is one.
+// Closes the descriptors of stores in a forked child. Parent and child share the open file descriptions to which locks
+// belong: if the child didn't close them at once, the locks would outlive a parent that dies. Between fork and the
+// first instruction of the child only async-signal-safe calls are allowed; close is one.
 #include "CHornbeamShims.h"
 
 #include <pthread.h>
@@ -38,7 +38,7 @@ static void in_child(void) {
     }
 }
 
-// When the library is loaded, not at the first use: a fork could come in the middle of that.
+// Runs when the library is loaded: a fork could come in the middle of the first use.
 __attribute__((constructor)) static void prepare(void) {
     pthread_atfork(hbs_process_lock, hbs_process_unlock, in_child);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The guard against SIGBUS: touching a page of a mapped file that can't be read (cut off from outside, a fault of the
 // medium) must become an error of the store and not end the process. The handler puts a page of zeros there and notes
-// that. Signals from outside of guarded mappings go to the former handler.
+// that. Faults outside guarded mappings go to the former handler.
 //
 // All calls in the handler are async-signal-safe, or plain system calls: mmap, sigaction, raise.
 #define _GNU_SOURCE
@@ -50,7 +50,7 @@ static int repair(uintptr_t address) {
         void *page = (void *)(address & ~(page_size - 1));
         int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
         int is_watched = address >= watched_start && address < watched_end;
-        // Before the zeros are there: a thread that reads them and then asks must be told.
+        // Before the zeros appear, so that a thread that reads them and then checks `lost` sees it set.
         if (!is_watched) __atomic_store_n(guard->lost, 1, __ATOMIC_SEQ_CST);
         if (mmap(page, page_size, PROT_READ, flags, -1, 0) == MAP_FAILED) return 0;
         if (is_watched) {

@@ -11,7 +11,7 @@ uint32_t hbs_stripes = 2;
 
 static atomic_uint threads;
 
-// When the library is loaded, before any use, because the number must stay constant.
+// Runs when the library is loaded, before any use, because the number must stay constant.
 __attribute__((constructor(101))) static void prepare(void) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     while (hbs_stripes < 64 && (long)hbs_stripes < processors) hbs_stripes *= 2;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ICU's C interface, under names of our own. ICU renames its functions by macros (ucol_open becomes ucol_open_72),
-// which Swift does not see. Nor may ICU's own headers be included here: Foundation brings a copy of ICU with other
-// versions of the same types, and no Swift file can see both. So what Hornbeam calls is declared by hand, after ICU's
-// stable C interface: an enum is an int32_t, a UChar a uint16_t, a UBool an int8_t. A status above zero is a failure,
-// zero and below are success or a warning. No logic belongs here.
+// which Swift does not see. ICU's own headers can't be included here either: Foundation brings a copy of ICU with other
+// versions of its types, and no Swift file can see both. So the functions that Hornbeam calls are declared by hand,
+// after ICU's stable C interface: an enum is an int32_t, a UChar a uint16_t, a UBool an int8_t. A status above zero is
+// a failure, zero is success, below zero is a warning. No logic belongs here.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -49,7 +49,7 @@ static inline const char *hb_icu_error_name(int32_t status) { return HB_ICU(u_er
 /// Four numbers: the version of Unicode that ICU's data follows.
 static inline void hb_icu_unicode_version(uint8_t *four) { HB_ICU(u_getUnicodeVersion)(four); }
 
-/// The three-letter code of a locale's language, "" if ICU knows no such language.
+/// Returns the three-letter code of a locale's language, or "" if ICU doesn't know the language.
 static inline const char *hb_icu_language_code(const char *locale) { return HB_ICU(uloc_getISO3Language)(locale); }
 
 // Collation
@@ -61,14 +61,14 @@ static inline hb_icu_collator *hb_icu_collator_open(const char *locale, int32_t 
 
 static inline void hb_icu_collator_close(hb_icu_collator *collator) { HB_ICU(ucol_close)(collator); }
 
-/// Punctuation and symbols have weights of their own, and text in any form of normalisation compares right.
+/// Gives punctuation and symbols weights of their own, and makes texts in any normalisation form compare correctly.
 static inline void hb_icu_collator_keep_symbols(hb_icu_collator *collator, int32_t *status) {
     *status = 0;
     HB_ICU(ucol_setAttribute)(collator, /* UCOL_ALTERNATE_HANDLING */ 1, /* UCOL_NON_IGNORABLE */ 21, status);
     HB_ICU(ucol_setAttribute)(collator, /* UCOL_NORMALIZATION_MODE */ 4, /* UCOL_ON */ 17, status);
 }
 
-/// Texts that differ in case alone, or in accents alone, are equal.
+/// Makes the collator ignore case if `letter_case` isn't 0, and accents if `accents` isn't 0.
 static inline void hb_icu_collator_ignore(
     hb_icu_collator *collator, int32_t letter_case, int32_t accents, int32_t *status) {
     *status = 0;
@@ -77,18 +77,18 @@ static inline void hb_icu_collator_ignore(
     if (!letter_case) HB_ICU(ucol_setAttribute)(collator, /* UCOL_CASE_LEVEL */ 3, /* UCOL_ON */ 17, status);
 }
 
-/// Four numbers that change whenever sort keys may: ICU's code, the data and the locale's rules together.
+/// Four numbers that change whenever sort keys may change: the version of ICU's code, its data and the locale's rules.
 static inline void hb_icu_collator_version(const hb_icu_collator *collator, uint8_t *four) {
     HB_ICU(ucol_getVersion)(collator, four);
 }
 
-/// The size of the sort key with its closing zero byte, also if it is above `capacity`; 0 on failure.
+/// Returns the size of the sort key with its closing zero byte, also if it is above `capacity`; 0 on failure.
 static inline int32_t hb_icu_sort_key(
     const hb_icu_collator *collator, const uint16_t *text, int32_t count, uint8_t *key, int32_t capacity) {
     return HB_ICU(ucol_getSortKey)(collator, text, count, key, capacity);
 }
 
-/// Adds to `set` all strings that the collator weighs otherwise than their characters one by one.
+/// Adds to `set` all strings whose weights differ from the weights of their characters one by one.
 static inline void hb_icu_collator_contractions(
     const hb_icu_collator *collator, hb_icu_set *set, int32_t *status) {
     *status = 0;
@@ -101,14 +101,14 @@ static inline void hb_icu_set_close(hb_icu_set *set) { HB_ICU(uset_close)(set); 
 
 static inline int32_t hb_icu_set_item_count(const hb_icu_set *set) { return HB_ICU(uset_getItemCount)(set); }
 
-/// The length of the item's string in UTF-16 units, also if it is above `capacity`; below 2 it is a range of
-/// characters.
+/// Returns the length of the item's string in UTF-16 units, also if it is above `capacity`. Below 2, the item is a
+/// range of characters.
 static inline int32_t hb_icu_set_item(const hb_icu_set *set, int32_t index, uint16_t *text, int32_t capacity) {
     int32_t status = 0, start = 0, end = 0;
     return HB_ICU(uset_getItem)(set, index, &start, &end, text, capacity, &status);
 }
 
-// Words, which tests compare with
+// Words (only tests use them, for comparison)
 
 /// `text` must outlive the search.
 static inline hb_icu_breaks *hb_icu_words(const uint16_t *text, int32_t count) {
@@ -117,15 +117,15 @@ static inline hb_icu_breaks *hb_icu_words(const uint16_t *text, int32_t count) {
     return status > 0 ? NULL : breaks;
 }
 
-/// The next bound behind 0, in UTF-16 units; −1 at the end.
+/// Returns the next bound after the start of the text, in UTF-16 units, or −1 at the end.
 static inline int32_t hb_icu_next_word(hb_icu_breaks *breaks) { return HB_ICU(ubrk_next)(breaks); }
 
 static inline void hb_icu_words_close(hb_icu_breaks *breaks) { HB_ICU(ubrk_close)(breaks); }
 
 // Case
 
-/// Full case folding without the Turkic exceptions. The length of the result, also if it is above `capacity`, which
-/// is no failure.
+/// Folds case fully, without the Turkic exceptions. Returns the length of the result, also if it is above `capacity`,
+/// which is no failure.
 static inline int32_t hb_icu_fold_case(
     uint16_t *result, int32_t capacity, const uint16_t *text, int32_t count, int32_t *status) {
     *status = 0;

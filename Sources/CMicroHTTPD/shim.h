@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GNU libmicrohttpd, the system's HTTP server. Swift can't call functions with a variable number of arguments: here are
-// the calls of these that the studio makes.
+// GNU libmicrohttpd, the system's HTTP server. Swift can't call functions with a variable number of arguments, so the
+// studio's calls of such functions are here.
 #pragma once
 #include <arpa/inet.h>
 #include <microhttpd.h>
@@ -9,12 +9,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// Limits of the server: connections at once, seconds without a byte, bytes of a request's head, and connections that
-// wait for one of the others to end.
+// Limits of the server: connections at once, seconds without a byte, bytes of a connection's memory (which holds the
+// head of a request), and connections that wait until they are accepted.
 enum { StudioConnections = 64, StudioSilence = 20, StudioHead = 32 * 1024, StudioWaiting = 4096 };
 
-// A socket that listens at a port of this machine that no other machine reaches. Port 0 is any free one; `port` is the
-// one that was found. Returns -1 and sets errno if the port is in use, or not allowed.
+// Opens a socket that listens at a port that only this machine can reach, and returns it. Port 0 stands for any free
+// port; `port` becomes its number. Returns -1 and sets errno if the port is in use or not allowed.
 static inline int studio_listen(unsigned short *port) {
     int number = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (number < 0) return -1;
@@ -35,8 +35,7 @@ static inline int studio_listen(unsigned short *port) {
     return -1;
 }
 
-// Starts a server with a thread for each connection of a listening socket. Returns NULL if there is no memory or no
-// thread for it.
+// Starts a server on a listening socket, with a thread for each connection. Returns NULL if memory or threads run out.
 static inline struct MHD_Daemon *studio_start(
     int listening, MHD_AccessHandlerCallback handle, MHD_RequestCompletedCallback completed, void *owner) {
     return MHD_start_daemon(

@@ -3,7 +3,7 @@
 #pragma once
 #include <libpq-fe.h>
 
-// The fields of an error, which libpq has as character constants.
+// The fields of an error, which libpq defines as character constants.
 typedef enum {
     HB_PG_SQLSTATE = PG_DIAG_SQLSTATE,
     HB_PG_MESSAGE = PG_DIAG_MESSAGE_PRIMARY,

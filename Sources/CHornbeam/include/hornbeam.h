@@ -59,7 +59,7 @@ typedef struct hb_store hb_store;
 typedef struct hb_txn hb_txn;
 typedef struct hb_cursor hb_cursor;
 
-/* Identifies a tree of one store; see hb_tree_open. No tree is 0. */
+/* Identifies a tree of one store; see hb_tree_open. 0 identifies no tree. */
 typedef uint32_t hb_tree;
 
 /* Bytes that are owned elsewhere. `data` may be NULL if `size` is 0. */
@@ -151,8 +151,9 @@ int hb_check(hb_store *store, void (*report)(void *context, const char *problem)
  * HB_EXISTS: there is a file at `path`. HB_FULL, HB_IO: the target could not be written; nothing is left of it. */
 int hb_backup(hb_store *store, const char *path);
 
-/* Gives unused space back to the file system, in place, in short transactions while others read and write. Whatever
- * stops it, the store is whole, and the next call goes on. Space that open read transactions see stays until then.
+/* Gives unused space back to the file system, in place, in short transactions while others read and write. If it is
+ * stopped at any point, the store is whole, and the next call continues. Space that open read transactions see can be
+ * given back only after they end.
  * HB_BUSY: another compaction is running, or this thread holds a write transaction. */
 int hb_compact(hb_store *store);
 
@@ -286,8 +287,8 @@ typedef struct {
 typedef struct {
     size_t struct_size;
     uint32_t unmapped;        /* not 0: pages are read with system calls into the cache of cache_bytes, and the file
-                                 isn't mapped: so read errors of the medium are results, and little address space is
-                                 needed */
+                                 isn't mapped: then read errors of the medium are results, and little address space
+                                 is needed */
     uint32_t reduction_count;
     const hb_reduction *reductions; /* of all trees that will be changed. Copied, except the memory at context */
     const void *key;          /* not NULL: the key of an encrypted store; a new one is encrypted. Copied.
@@ -317,8 +318,8 @@ int hb_get_part(hb_txn *txn, hb_tree tree, hb_slice key, uint64_t offset, void *
                 uint64_t *value_size_or_null);
 
 /* Puts a value of `size` bytes in parts. hb_put_more adds the next bytes. hb_put_end puts the entry: inserts it, or
- * replaces its value; HB_INVALID means that bytes are missing. It always ends the handle. hb_put_cancel gives the value
- * up. The transaction may change other entries meanwhile. A value that isn't finished when the transaction ends, or
+ * replaces its value; HB_INVALID means that bytes are missing. It always ends the handle. hb_put_cancel discards the
+ * value. The transaction may change other entries meanwhile. A value that isn't finished when the transaction ends, or
  * goes back to a savepoint from before the value, leaves nothing (its handle still has to be ended). A transaction with
  * a value of more than 64 KiB put this way commits with a checkpoint. */
 typedef struct hb_value hb_value;

@@ -6,11 +6,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/// Asks for the cache line at `address`. Any address will do.
+/// Prefetches the cache line at `address`. Any address is allowed.
 static inline void hbs_prefetch(const void *address) { __builtin_prefetch(address); }
 
-/// XXH3-64 with a seed, with instructions that not every processor has. Returns 0, and does nothing, if this one
-/// hasn't.
+/// Computes XXH3-64 with a seed, by instructions that not every processor has. Returns 1, or 0 without a result if the
+/// processor doesn't have them.
 int hbs_checksum_fast(const void *bytes, size_t count, uint64_t seed, uint64_t *result);
 
 /// fallocate(2) with mode 0: real blocks, so that a later write can't fail for lack of space. Returns 0 or an errno.
@@ -23,7 +23,8 @@ ssize_t hbs_write_through(int descriptor, const void *bytes, size_t count, int64
 int hbs_start_write_back(int descriptor, int64_t offset, int64_t length);
 
 /// posix_fadvise(2): starts reading the range into memory, without waiting. Does nothing if its first byte is in
-/// memory, because walking a range that is there takes longer than asking. It is a hint, so failures are ignored.
+/// memory, because posix_fadvise takes longer to walk such a range than this check takes. It is a hint, so failures are
+/// ignored.
 void hbs_start_read(int descriptor, int64_t offset, int64_t length);
 
 /// Takes or gives up an open-file-description lock on `count` bytes from `start` (0: all from there), without waiting.
@@ -67,11 +68,10 @@ size_t hbs_stack_room(void);
 /// fault ends the process as it would without a guard.
 int hbs_guard_add(void *base, size_t length, uint32_t *lost);
 
-/// Sets the bits of the mapping's verified pages, which are zeroed if the mapping is lost. NULL: there are none any
-/// more.
+/// Sets the bits of the mapping's verified pages, which are zeroed if the mapping is lost. NULL ends that.
 void hbs_guard_set_bits(int guard, void *bits, size_t length);
 
-/// Ends the guard. Must be called before the mapping goes.
+/// Ends the guard. Must be called before the mapping is removed.
 void hbs_guard_remove(int guard);
 
 /// Begins a watch: this thread will read bytes that are not trusted yet, and only `hbs_guard_unwatch` reports a fault
@@ -82,7 +82,7 @@ void hbs_guard_watch(const void *start, size_t count);
 int hbs_guard_unwatch(void);
 
 /// Makes a write beyond the limit on file sizes return EFBIG instead of ending the process, unless the program has its
-/// own handler for SIGXFSZ. Has no effect the second time.
+/// own handler for SIGXFSZ. Later calls have no effect.
 void hbs_survive_file_limit(void);
 
 // Fork (fork.c)
@@ -106,8 +106,8 @@ void hbs_fork_forget(int descriptor);
 
 // Stripes (stripes.c)
 
-/// Number of stripes of a count that many threads change: a power of two, from 2 to 64, and between these at least the
-/// number of processors that were online when the library was loaded.
+/// Number of stripes of a count that many threads change: a power of two, from 2 to 64, and within these limits at
+/// least the number of processors that were online when the library was loaded.
 extern uint32_t hbs_stripes;
 static inline uint32_t hbs_stripe_count(void) { return hbs_stripes; }
 
