@@ -11,7 +11,7 @@ package import Hornbeam
 package struct ChangeStatement {
     package private(set) var text = ""
     package private(set) var parameters: [Value] = []
-    /// The same change in Swift.
+    /// Swift code for the change.
     package let swift: String
     private let type: EntityDescription
     /// The property or relation on each line of the text; empty if there is none.
