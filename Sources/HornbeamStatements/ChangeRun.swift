@@ -65,22 +65,39 @@ struct ChangeRun {
 
     /// - Parameter keepsDeleted: whether deleted entities of a type are kept, by the type's name.
     func run(keepsDeleted: (String) -> Bool) throws -> StatementResult {
-        let yields = core.yields
+        guard inputs.isAnalysed else { return try change(keepsDeleted) }
+        var analysis = StatementAnalysis()
+        var result = StatementResult(count: 0, rows: [])
+        let start = ContinuousClock.now
+        analysis.pagesRead = try core.transaction.countingPages {
+            result = try change(keepsDeleted) { analysis.steps = $0 }
+        }
+        analysis.duration = start.duration(to: .now)
+        analysis.results = result.count
+        analysis.steps += steps(count: result.count) + inputs.subqueries
+        result.analysis = analysis
+        return result
+    }
+
+    /// - Parameter note: takes the steps by which the entities were found, in an analysed run: before the first one is
+    ///   changed, because plans depend on what is stored.
+    private func change(
+        _ keepsDeleted: (String) -> Bool, _ note: ([PlanStep]) -> Void = { _ in }
+    ) throws -> StatementResult {
         let (count, rows) = try core.deferringKeys {
             switch action {
             case .insert(let insert):
-                let rowIDs = try insert.run()
+                let rowIDs = try insert.run(note)
                 return (rowIDs.count, try returned(rowIDs))
             case .update(let update):
-                let rowIDs = try update.run(try matches())
+                let rowIDs = try update.run(try matches(note))
                 return (rowIDs.count, try returned(rowIDs))
             case .delete:
-                let matches = try matches()
+                let matches = try matches(note)
                 try delete(matches.rowIDs, keepsDeleted)
                 return (matches.rowIDs.count, returning?.rows(matches.values) ?? [])
             }
         }
-        if core.yields != yields { try core.checkNothingYielded(since: yields) }
         return StatementResult(count: count, rows: rows)
     }
 
@@ -90,16 +107,18 @@ struct ChangeRun {
     }
 
     /// The entities to change, in the order of their row ids.
-    private func matches() throws -> ChangedRows {
+    private func matches(_ note: ([PlanStep]) -> Void) throws -> ChangedRows {
         var matches = ChangedRows()
         guard let found else { return matches }
-        let run = SelectRun(found, core)
+        let counts = inputs.isAnalysed ? SelectCounts(found) : nil
+        let run = SelectRun(found, core, counts: counts)
         try run.run { values in
             guard let rowID = run.rowID else { return true }
             try inputs.kept.add(MemoryLayout<RowID>.stride + (values.isEmpty ? 0 : StatementValue.bytes(of: values)))
             matches.add(rowID, values)
             return true
         }
+        if let counts { note(try found.steps(foundStatement, core, counts)) }
         matches.sort()
         return matches
     }
@@ -133,16 +152,27 @@ struct ChangeRun {
     // MARK: Explaining
 
     func explanation() throws -> String {
-        var lines = try found.map { [try $0.explanation(foundStatement, core)] } ?? []
-        switch action {
-        case .insert(let insert): lines = try insert.explanation(core)
-        case .update(let update): lines.append("  set " + update.assignments.map(\.text).joined(separator: ", "))
-        case .delete: lines.append("  delete" + (type.reaches ? ", with what delete rules take along" : ""))
+        var steps: [PlanStep] = []
+        if let found { steps = try found.steps(foundStatement, core) }
+        if case .insert(let insert) = action { steps = try insert.querySteps() }
+        return (steps + self.steps()).lines.joined(separator: "\n")
+    }
+
+    /// The steps behind those by which the entities are found.
+    /// - Parameter count: number of entities that were changed.
+    private func steps(count: Int? = nil) -> [PlanStep] {
+        let change =
+            switch action {
+            case .insert(let insert): insert.step
+            case .update(let update): PlanStep("set " + update.assignments.map(\.text).joined(separator: ", "))
+            case .delete: PlanStep("delete" + (type.reaches ? ", with what delete rules take along" : ""))
+            }
+        let returned = statement.returning.map(\.text).joined(separator: ", ")
+        return ([change] + (returned.isEmpty ? [] : [PlanStep("return " + returned)])).map { step in
+            var step = step
+            step.rows = count
+            return step
         }
-        if !statement.returning.isEmpty {
-            lines.append("  return " + statement.returning.map(\.text).joined(separator: ", "))
-        }
-        return lines.joined(separator: "\n")
     }
 }
 
@@ -184,7 +214,7 @@ struct ReturnedColumns {
 
     /// The entities of some rows as they are stored now.
     func rows(of rowIDs: [RowID], _ core: StoreTransaction) throws -> [ResultRow] {
-        try core.uninterrupted { try core.flush() }
+        try core.flush()
         let run = SelectRun(plan, core)
         return try rowIDs.compactMap { try run.values(of: $0).map { ResultRow(columns, $0) } }
     }

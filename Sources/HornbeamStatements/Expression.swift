@@ -244,9 +244,11 @@ package struct QueryClauses: Sendable, Equatable {
     package var offset: Expression?
 }
 
-/// `[EXPLAIN] SELECT …`
+/// `[EXPLAIN [ANALYZE]] SELECT …`
 package struct SelectStatement: Sendable, Equatable {
     var isExplained = false
+    /// Whether it is run for the counts of its steps: `EXPLAIN ANALYZE`.
+    var isAnalysed = false
     var isDistinct = false
     /// `SELECT VALUE x` (also RAW): rows are values, not columns.
     var isValue = false

@@ -7,12 +7,15 @@ package struct FilteredEntities {
     private let statement: SelectStatement
     private let plan: SelectPlan
     private let core: StoreTransaction
+    private let counts: SelectCounts?
 
-    /// - Parameter condition: the WHERE clause of `SELECT … FROM Type WHERE …`; nil for all entities of the query.
+    /// - Parameters:
+    ///   - condition: the WHERE clause of `SELECT … FROM Type WHERE …`; nil for all entities of the query.
+    ///   - isAnalysed: whether the steps are counted, for `explanation`.
     /// - Throws: `.invalid` or `.tooLarge` with the line, the character and a mark below it, if it is no condition.
     package init(
         _ query: EntityQuery, where condition: String?, in core: StoreTransaction,
-        _ parameters: StatementParameters = StatementParameters()
+        _ parameters: StatementParameters = StatementParameters(), isAnalysed: Bool = false
     ) throws {
         var statement = SelectStatement(projections: [], source: Source(type: query.type, place: 0))
         statement.clauses.condition = try condition.map { (text) throws(HornbeamError) in
@@ -21,17 +24,18 @@ package struct FilteredEntities {
         self.statement = statement
         self.core = core
         plan = try SelectPlan(query, statement, condition ?? "", core, StatementInputs(parameters))
+        counts = isAnalysed ? SelectCounts(plan) : nil
     }
 
     /// Calls `body` with each entity, in the order of the query, until it returns false. The score is nil unless the
     /// query has a search.
     package func forEach(_ body: (RowID, RowReader, Double?) throws -> Bool) throws {
-        try SelectRun(plan, core).forEachEntity(body)
+        try SelectRun(plan, core, counts: counts).forEachEntity(body)
     }
 
     /// The number of entities. Reads none if the planner knows it.
     package func count() throws -> Int {
-        if plan.isCut { return try core.count(plan.query) }
+        if plan.isCut { return try core.count(plan.query, counting: counts?.query) }
         var count = 0
         try forEach { _, _, _ in
             count += 1
@@ -40,11 +44,14 @@ package struct FilteredEntities {
         return count
     }
 
-    /// Explains for people how the entities are found.
+    /// Explains for people how the entities are found; with counts if they have been found, and are analysed.
     package func explanation() throws -> String {
         // No relation is followed for a condition that the planner answers.
-        if plan.isCut { return "\(try core.explain(plan.query))" }
-        return try plan.explanation(statement, core)
+        let steps =
+            plan.isCut
+            ? try core.explain(plan.query).steps(counts?.query, results: counts?.results)
+            : try plan.steps(statement, core, counts)
+        return steps.lines.joined(separator: "\n")
     }
 
     /// The number of rows that the planner expects to look at.

@@ -67,7 +67,8 @@ struct InsertRun {
     // MARK: Running
 
     /// Saves the entities, and returns their rows.
-    func run() throws -> [RowID] {
+    /// - Parameter note: takes the steps of the query that they come from, in an analysed run.
+    func run(_ note: ([PlanStep]) -> Void) throws -> [RowID] {
         let writer = try JSONRows(type.name, core: core)
         var rowIDs: [RowID] = []
         func save(_ named: [(name: String, item: StatementValue, place: TextPlace)], at place: TextPlace) throws {
@@ -89,7 +90,7 @@ struct InsertRun {
             }
         case .query(let names, let plan, let query):
             // All rows first: the query may read what is inserted.
-            for row in try read(plan) {
+            for row in try read(plan, query, note) {
                 if plan.first.isValue, names.isEmpty {
                     try save(try self.named(row[0], query.projections[0].value), at: query.source.place)
                     continue
@@ -102,13 +103,17 @@ struct InsertRun {
         return rowIDs
     }
 
-    private func read(_ plan: QueryPlan) throws -> [[StatementValue]] {
+    private func read(
+        _ plan: QueryPlan, _ query: SelectStatement, _ note: ([PlanStep]) -> Void
+    ) throws -> [[StatementValue]] {
         var rows: [[StatementValue]] = []
-        try plan.run(core) { row in
+        let counts = inputs.isAnalysed ? plan.counts : nil
+        try plan.run(core, counts: counts) { row in
             try inputs.kept.add(StatementValue.bytes(of: row))
             rows.append(row)
             return true
         }
+        if let counts { note(try plan.steps(query, core, counts)) }
         return rows
     }
 
@@ -179,16 +184,22 @@ struct InsertRun {
 
     // MARK: Explaining
 
-    func explanation(_ core: StoreTransaction) throws -> [String] {
+    /// The steps of the query that the entities come from.
+    func querySteps() throws -> [PlanStep] {
+        guard case .query(_, let plan, let query) = rows else { return [] }
+        return try plan.steps(query, core)
+    }
+
+    var step: PlanStep {
         let verb = replaces ? "insert or replace" : "insert"
-        switch rows {
-        case .objects(let objects, _):
-            return ["\(verb) \(Spelling.counted(objects.count, "entity", "entities")) of \(type.name)"]
-        case .values(_, let values, _):
-            return ["\(verb) \(Spelling.counted(values.count, "entity", "entities")) of \(type.name)"]
-        case .query(_, let plan, let query):
-            return [try plan.explanation(query, core), "  \(verb) each as \(type.name.withArticle)"]
-        }
+        let count =
+            switch rows {
+            case .objects(let objects, _): objects.count
+            case .values(_, let values, _): values.count
+            case .query: nil as Int?
+            }
+        guard let count else { return PlanStep("\(verb) each as \(type.name.withArticle)") }
+        return PlanStep("\(verb) \(Spelling.counted(count, "entity", "entities")) of \(type.name)", depth: 0)
     }
 }
 

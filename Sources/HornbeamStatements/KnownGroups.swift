@@ -135,13 +135,14 @@ struct CountedGroups {
 
     /// - Parameter atMost: number of groups needed, the first ones in order.
     init(
-        _ query: EntityQuery, by columns: [Int], _ core: StoreTransaction, _ kept: KeptBytes, atMost: Int? = nil
+        _ query: EntityQuery, by columns: [Int], _ core: StoreTransaction, _ kept: KeptBytes, atMost: Int? = nil,
+        counting tally: PlanTally? = nil
     ) throws {
         self.kept = kept
         most = atMost ?? .max
         func keys(_ row: RowReader) throws -> [StatementValue] { try columns.map { StatementValue(try row.value($0)) } }
         let query = SelectPlan.read(query, columns)
-        try core.store(query.type).forEach(query, atMost: atMost, by: columns) { row, equal in
+        try core.store(query.type).forEach(query, atMost: atMost, by: columns, counting: tally) { row, equal in
             let keys = try keys(row)
             guard equal.isAll else { return try add(keys, equal.count) }
             try kept.add(StatementValue.bytes(of: keys))

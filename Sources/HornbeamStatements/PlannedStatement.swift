@@ -12,12 +12,21 @@ package struct StoredColumns: Sendable {
 package struct PlannedStatement {
     private let select: SelectStatement
     private let core: StoreTransaction
+    private let inputs: StatementInputs
     private let plan: QueryPlan
 
-    fileprivate init(_ select: SelectStatement, _ core: StoreTransaction, _ plan: QueryPlan) {
+    /// - Parameters:
+    ///   - mayStop: whether the reader of the rows may stop before the last one.
+    ///   - isAnalysed: whether the steps of subqueries are counted.
+    init(
+        _ select: SelectStatement, _ text: String, _ core: StoreTransaction, _ parameters: StatementParameters,
+        mayStop: Bool = false, isAnalysed: Bool = false
+    ) throws {
         self.select = select
         self.core = core
-        self.plan = plan
+        inputs = StatementInputs(parameters, isAnalysed: isAnalysed)
+        plan = try QueryPlan(select, text, core, inputs, mayStop: mayStop)
+        try inputs.requireUse()
     }
 
     /// The names of the result's columns.
@@ -26,11 +35,21 @@ package struct PlannedStatement {
     /// Explains for people how the statement is answered.
     package func explanation() throws -> String { try plan.explanation(select, core) }
 
+    /// Counts for a run.
+    var counts: QueryCounts { plan.counts }
+
+    /// The steps of the plan and of its subqueries, with the counts of a run.
+    func steps(_ counts: QueryCounts) throws -> [PlanStep] {
+        try plan.steps(select, core, counts) + inputs.subqueries
+    }
+
     /// Calls `body` with each row of the result until it returns false.
-    /// - Parameter tally: counts the rows of the first source that are looked at.
-    package func run(tally: PlanTally? = nil, _ body: (ResultRow) throws -> Bool) throws {
+    package func run(_ body: (ResultRow) throws -> Bool) throws { try run(counting: nil, body) }
+
+    /// - Parameter counts: takes the counts of each step; nil for a run that isn't analysed.
+    func run(counting counts: QueryCounts?, _ body: (ResultRow) throws -> Bool) throws {
         let columns = ResultColumns(plan.names, isValue: plan.first.isValue)
-        try plan.run(core, tally: tally) { try body(ResultRow(columns, $0)) }
+        try plan.run(core, counts: counts) { try body(ResultRow(columns, $0)) }
     }
 
     /// The columns of the stored rows that `runStored` hands on; nil if the result is anything else.
@@ -58,9 +77,6 @@ extension Statement {
     /// Plans the statement. Returns nil if it changes data or is an EXPLAIN.
     package func planned(in core: StoreTransaction, _ parameters: StatementParameters) throws -> PlannedStatement? {
         guard case .select(let select) = tree, !select.isExplained else { return nil }
-        let inputs = StatementInputs(parameters)
-        let plan = try QueryPlan(select, text, core, inputs)
-        try inputs.requireUse()
-        return PlannedStatement(select, core, plan)
+        return try PlannedStatement(select, text, core, parameters)
     }
 }

@@ -62,19 +62,29 @@ struct QueryPlan {
     }
 
     /// Calls `body` with the values of each row of the result until it returns false.
-    /// - Parameter tally: counts the rows of the first source of a single SELECT.
+    /// - Parameter counts: takes the counts of each step; nil for a run that isn't analysed.
     func run(
-        _ core: StoreTransaction, tally: PlanTally? = nil, _ body: ([StatementValue]) throws -> Bool
+        _ core: StoreTransaction, counts: QueryCounts? = nil, _ body: ([StatementValue]) throws -> Bool
     ) throws {
-        guard let whole else { return try SelectRun(first, core, tally: tally).run(body) }
+        guard let counts else { return try answer(core, nil, body) }
+        try answer(core, counts) { values in
+            counts.results += 1
+            return try body(values)
+        }
+    }
+
+    private func answer(
+        _ core: StoreTransaction, _ counts: QueryCounts?, _ body: ([StatementValue]) throws -> Bool
+    ) throws {
+        guard let whole else { return try SelectRun(first, core, counts: counts?.parts[0]).run(body) }
         if whole.limit == 0 { return }
         var cut = Cut(offset: whole.offset, limit: whole.limit)
         let kept = KeptBytes()
-        guard whole.order.isEmpty else { return try runSorted(whole, &cut, core, body) }
+        guard whole.order.isEmpty else { return try runSorted(whole, &cut, core, counts, body) }
         var seen: Set<[UInt8]> = []
         var goesOn = true
-        for part in parts where goesOn {
-            try SelectRun(part, core).run { values in
+        for (number, part) in parts.enumerated() where goesOn {
+            try SelectRun(part, core, counts: counts?.parts[number]).run { values in
                 if !whole.isAll {
                     let key = StatementValue.key(values)
                     let size = key.count + KeptBytes.entry
@@ -88,37 +98,54 @@ struct QueryPlan {
     }
 
     private func runSorted(
-        _ whole: Whole, _ cut: inout Cut, _ core: StoreTransaction, _ body: ([StatementValue]) throws -> Bool
+        _ whole: Whole, _ cut: inout Cut, _ core: StoreTransaction, _ counts: QueryCounts?,
+        _ body: ([StatementValue]) throws -> Bool
     ) throws {
         let (most, overflow) = (whole.limit ?? .max).addingReportingOverflow(whole.offset)
         var sorter = RowSorter(
             whole.order, atMost: overflow ? nil : most, isDistinct: !whole.isAll, KeptBytes())
         let frame = Frame(slots: first.columns.count, text: first.binder.text)
-        for part in parts {
-            try SelectRun(part, core).run { values in
+        for (number, part) in parts.enumerated() {
+            try SelectRun(part, core, counts: counts?.parts[number]).run { values in
                 frame.slots = values
                 return try sorter.add(values, frame)
             }
         }
-        for values in sorter.finish() where try !cut.take({ try body(values) }) { return }
+        let rows = sorter.finish()
+        counts?.sorted = rows.count
+        for values in rows where try !cut.take({ try body(values) }) { return }
+    }
+
+    /// Counts for a run.
+    var counts: QueryCounts { QueryCounts(parts) }
+
+    /// The steps of the plan, with their counts if the plan was carried out with these.
+    func steps(
+        _ statement: SelectStatement, _ core: StoreTransaction, _ counts: QueryCounts? = nil
+    ) throws -> [PlanStep] {
+        guard let whole, let union = statement.union else {
+            return try first.steps(statement, core, counts?.parts[0])
+        }
+        var steps: [PlanStep] = []
+        for (number, part) in ([statement] + union.others).enumerated() {
+            if number > 0 { steps.append(PlanStep(whole.isAll ? "and all of" : "and others of", depth: 0)) }
+            steps += try parts[number].steps(part, core, counts?.parts[number])
+        }
+        if !whole.order.isEmpty {
+            let text = "sort by " + whole.order.map(\.text).joined(separator: ", ") + " in memory"
+            steps.append(PlanStep(text, depth: 0, rows: counts?.sorted))
+        }
+        if whole.limit != nil || whole.offset > 0 {
+            let text =
+                (whole.limit.map { "limit \($0)" } ?? "no limit") + (whole.offset > 0 ? " from \(whole.offset)" : "")
+            steps.append(PlanStep(text, depth: 0, rows: counts?.results))
+        }
+        return steps
     }
 
     /// The plan as text, for `EXPLAIN`.
     func explanation(_ statement: SelectStatement, _ core: StoreTransaction) throws -> String {
-        guard let whole, let union = statement.union else { return try first.explanation(statement, core) }
-        var lines: [String] = []
-        for (part, plan) in zip([statement] + union.others, parts) {
-            if !lines.isEmpty { lines.append(whole.isAll ? "and all of" : "and others of") }
-            lines.append(try plan.explanation(part, core))
-        }
-        if !whole.order.isEmpty {
-            lines.append("sort by " + whole.order.map(\.text).joined(separator: ", ") + " in memory")
-        }
-        if whole.limit != nil || whole.offset > 0 {
-            lines.append(
-                (whole.limit.map { "limit \($0)" } ?? "no limit") + (whole.offset > 0 ? " from \(whole.offset)" : ""))
-        }
-        return lines.joined(separator: "\n")
+        try steps(statement, core).lines.joined(separator: "\n")
     }
 }
 
@@ -142,7 +169,7 @@ extension Binder {
         let (plan, core) = try plan(statement, at: place, mayStop: false)
         var rows = SubqueryRows(fields: plan.first.isValue ? nil : plan.names, items: [])
         if !inputs.isForNames {
-            try plan.run(core) { row in
+            try run(plan, statement, core, as: "subquery in FROM") { row in
                 let item =
                     rows.fields.map { .object(zip($0, row).map { StatementField(name: $0, item: $1) }) } ?? row[0]
                 try inputs.kept.add(item.bytes)
@@ -164,7 +191,7 @@ extension Binder {
         }
         var values: [StatementValue] = []
         if inputs.isForNames { return values }
-        try plan.run(core) { row in
+        try run(plan, statement, core, as: "subquery of IN") { row in
             try inputs.kept.add(StatementValue.bytes(of: row))
             values += row
             return true
@@ -179,12 +206,24 @@ extension Binder {
         let (plan, core) = try plan(statement, at: place, mayStop: true)
         var isFound = false
         if inputs.isForNames { return isFound }
-        try plan.run(core) { _ in
+        try run(plan, statement, core, as: "subquery of EXISTS") { _ in
             isFound = true
             return false
         }
         inputs.found[place] = isFound
         return isFound
+    }
+
+    /// Runs a subquery, and notes its steps for an analysis of the whole statement.
+    private func run(
+        _ plan: QueryPlan, _ statement: SelectStatement, _ core: StoreTransaction, as name: String,
+        _ body: ([StatementValue]) throws -> Bool
+    ) throws {
+        guard inputs.isAnalysed else { return try plan.run(core, body) }
+        let counts = plan.counts
+        try plan.run(core, counts: counts, body)
+        inputs.subqueries.append(PlanStep(name, rows: counts.results))
+        inputs.subqueries += try plan.steps(statement, core, counts).deeper(by: 2)
     }
 
     private func plan(

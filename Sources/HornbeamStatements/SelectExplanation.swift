@@ -1,47 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as text: the planner's for the first source, then a line for each thing that is done with its rows.
+// A plan as steps: the planner's for the first source, then one for each thing that is done with its rows.
 
 extension SelectPlan {
-    func explanation(_ statement: SelectStatement, _ core: StoreTransaction) throws -> String {
-        var lines = [isOfEntities ? "\(try core.explain(query))" : step(sources[0])]
-        for source in sources.dropFirst() { lines.append("  " + step(source)) }
-        let tested = conditions.joined().count
-        if tested > 0, let condition = statement.clauses.condition {
-            let parts = condition.conjuncts.map(\.text).joined(separator: " AND ")
-            lines.append("  test \(tested == 1 ? "a condition" : "\(tested) conditions") of WHERE \(parts)")
+    /// The steps of the plan, with their counts if the plan was carried out with these.
+    func steps(
+        _ statement: SelectStatement, _ core: StoreTransaction, _ counts: SelectCounts? = nil
+    ) throws -> [PlanStep] {
+        var steps = try sourceSteps(statement, core, counts)
+        if grouping != nil {
+            steps.append(PlanStep(try grouped(statement, core), read: counts?.takenRows, rows: counts?.groups))
         }
-        if let grouping {
-            if try knownCount(core) != nil {
-                lines.append("  count rows by the query")
-            } else if let index = try counting(countedColumns ?? distinctCount.map { [$0] }, core) {
-                lines.append("  count groups by index \(index)")
-            } else if try ends(core) != nil {
-                lines.append("  read the first and the last row of an order")
-            } else if valueColumns != nil, let index = try byValue(query, core) {
-                lines.append("  by value, counted by index \(index)")
-            } else if grouping.keys.isEmpty {
-                lines.append("  all rows are one group")
-            } else {
-                let groups = statement.clauses.groups.map { group in
-                    if case .literal(.int(let number), _) = group {
-                        statement.projections[Int(number) - 1].value.text
-                    } else {
-                        group.text
-                    }
-                }
-                lines.append("  group by " + groups.joined(separator: ", "))
-            }
+        if let having = statement.clauses.having {
+            steps.append(PlanStep("groups having \(having.text)", read: counts?.groups, rows: counts?.having))
         }
-        if let having = statement.clauses.having { lines.append("  groups having \(having.text)") }
+        let read = grouping == nil ? counts?.takenRows : counts?.having
         if isDistinct {
             let index = try counting(distinctColumns, core)
-            lines.append("  distinct rows" + (index.map { " by index \($0)" } ?? ""))
+            let text = "distinct rows" + (index.map { " by index \($0)" } ?? "")
+            steps.append(PlanStep(text, read: read, rows: counts?.kept))
         }
-        if !order.isEmpty { lines.append("  sort by " + order.map(\.text).joined(separator: ", ") + " in memory") }
+        if !order.isEmpty {
+            let text = "sort by " + order.map(\.text).joined(separator: ", ") + " in memory"
+            steps.append(PlanStep(text, read: isDistinct ? nil : read, rows: counts?.kept))
+        }
         if !isCut, limit != nil || offset > 0 {
-            lines.append("  " + (limit.map { "limit \($0)" } ?? "no limit") + (offset > 0 ? " from \(offset)" : ""))
+            let text = (limit.map { "limit \($0)" } ?? "no limit") + (offset > 0 ? " from \(offset)" : "")
+            steps.append(PlanStep(text, rows: counts?.results))
         }
-        return lines.joined(separator: "\n")
+        return steps
+    }
+
+    /// The sources, each with the conditions that are tested when it has a row.
+    private func sourceSteps(
+        _ statement: SelectStatement, _ core: StoreTransaction, _ counts: SelectCounts?
+    ) throws -> [PlanStep] {
+        var steps: [PlanStep] = []
+        var isShown = false
+        for source in sources {
+            if source.number > 0 || !isOfEntities {
+                let joined = counts?.joined[source.number]
+                steps.append(
+                    PlanStep(
+                        step(source), depth: source.number == 0 ? 0 : 1, runs: source.number == 0 ? nil : joined?.runs,
+                        read: joined.map { max($0.read, $0.query.read) }, rows: joined?.rows))
+            } else {
+                steps += try core.explain(query).steps(counts?.query, results: isCut ? counts?.first : nil)
+            }
+            let count = conditions[source.number].count
+            if count == 0 { continue }
+            var text = "test \(Spelling.counted(count, "condition"))"
+            if !isShown { text = count == 1 ? "test a condition" : text }
+            if isShown { text = "test \(count) more" }
+            let parts = statement.clauses.condition?.conjuncts.map(\.text).joined(separator: " AND ")
+            text += parts.map { isShown ? " of WHERE" : " of WHERE \($0)" } ?? " of ON"
+            isShown = true
+            steps.append(
+                PlanStep(text, read: counts?.reached(source.number), rows: counts?.passed(source.number)))
+        }
+        return steps
+    }
+
+    /// How the groups are found.
+    private func grouped(_ statement: SelectStatement, _ core: StoreTransaction) throws -> String {
+        if countsRows { return "count rows by the query" }
+        if let index = try counting(countedColumns ?? distinctCount.map { [$0] }, core) {
+            return "count groups by index \(index)"
+        }
+        if try ends(core) != nil { return "read the first and the last row of an order" }
+        if valueColumns != nil, let index = try byValue(query, core) { return "by value, counted by index \(index)" }
+        let groups = statement.clauses.groups.map { group in
+            if case .literal(.int(let number), _) = group {
+                statement.projections[Int(number) - 1].value.text
+            } else {
+                group.text
+            }
+        }
+        return groups.isEmpty ? "all rows are one group" : "group by " + groups.joined(separator: ", ")
     }
 
     private func step(_ source: BoundSource) -> String {

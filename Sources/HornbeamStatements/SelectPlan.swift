@@ -227,12 +227,10 @@ struct SelectPlan {
         return query.filter.conjuncts.contains { if case .matches(let other) = $0 { other === match } else { false } }
     }
 
-    /// The number of rows, if the statement only counts the rows of the query.
-    func knownCount(_ core: StoreTransaction) throws -> Int? {
-        guard let grouping, grouping.keys.isEmpty, isOfQuery,
-            grouping.aggregates.allSatisfy({ $0.aggregate.function == .count && $0.aggregate.argument == nil })
-        else { return nil }
-        return try core.count(query)
+    /// Whether the statement only counts the rows of the query.
+    var countsRows: Bool {
+        guard let grouping, grouping.keys.isEmpty, isOfQuery else { return false }
+        return grouping.aggregates.allSatisfy { $0.aggregate.function == .count && $0.aggregate.argument == nil }
     }
 }
 

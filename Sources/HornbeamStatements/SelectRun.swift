@@ -17,13 +17,15 @@ final class SelectRun {
     private var scores: [RowID: Double]?
     private var tests: [Int: RowFilter] = [:]
     private var snippets: RowSnippets?
-    private let tally: PlanTally?
+    /// Takes the counts of the steps; nearly always nil.
+    private let counts: SelectCounts?
 
     /// - Parameter keptLimit: another one than the standard is for tests.
     init(
-        _ plan: SelectPlan, _ core: StoreTransaction, keptLimit: Int = KeptBytes.standardLimit, tally: PlanTally? = nil
+        _ plan: SelectPlan, _ core: StoreTransaction, keptLimit: Int = KeptBytes.standardLimit,
+        counts: SelectCounts? = nil
     ) {
-        self.tally = tally
+        self.counts = counts
         kept = KeptBytes(limit: keptLimit)
         self.plan = plan
         self.core = core
@@ -32,8 +34,16 @@ final class SelectRun {
 
     /// Calls `body` with the values of each row of the result until it returns false.
     func run(_ body: ([StatementValue]) throws -> Bool) throws {
+        guard let counts else { return try answer(body) }
+        try answer { values in
+            counts.results += 1
+            return try body(values)
+        }
+    }
+
+    private func answer(_ body: ([StatementValue]) throws -> Bool) throws {
         // Changes that wait in a write are settled now, so that nothing changes while rows are read.
-        if core.transaction.isWritable { try core.uninterrupted { try core.flush() } }
+        if core.transaction.isWritable { try core.flush() }
         if plan.limit == 0 { return }
         var cut = Cut(plan)
         if plan.grouping != nil { return try runGroups(&cut, body) }
@@ -41,14 +51,13 @@ final class SelectRun {
             var sorter = RowSorter(plan, plan.terms, kept)
             // The groups come in the order of their keys, so the first ones are enough.
             let atMost = plan.terms.isEmpty ? plan.rowsNeeded : nil
-            for (keys, _) in try CountedGroups(plan.query, by: columns, core, kept, atMost: atMost).groups {
+            for (keys, _) in try groups(by: columns, atMost: atMost) {
                 for (column, key) in zip(plan.columns, keys) {
                     if case .slot(let slot) = column.value { frame.slots[slot] = key }
                 }
                 _ = try sorter.add(try plan.values(frame), frame)
             }
-            for values in sorter.finish() where try !cut.take({ try body(values) }) { return }
-            return
+            return try handOn(&sorter, &cut, body)
         }
         if !plan.order.isEmpty { return try runSorted(&cut, body) }
         try withoutActuallyEscaping(body) { body in
@@ -63,27 +72,51 @@ final class SelectRun {
                 }
                 return try cut.take { try body(values) }
             }
+            counts?.kept = seen.count
         }
+    }
+
+    /// Calls `body` with the sorted rows that OFFSET and LIMIT leave.
+    private func handOn(
+        _ sorter: inout RowSorter, _ cut: inout Cut, _ body: ([StatementValue]) throws -> Bool
+    ) throws {
+        let rows = sorter.finish()
+        counts?.kept = rows.count
+        for values in rows where try !cut.take({ try body(values) }) { return }
     }
 
     /// Calls `body` with each entity of the first source for which the conditions are true, until it returns false.
     func forEachEntity(_ body: (RowID, RowReader, Double?) throws -> Bool) throws {
-        if core.transaction.isWritable { try core.uninterrupted { try core.flush() } }
-        if plan.isCut { return try core.forEach(plan.query, body) }
+        if core.transaction.isWritable { try core.flush() }
+        var (first, results, cut) = (0, 0, Cut(plan))
+        defer {
+            if let counts { (counts.first, counts.results) = (first, results) }
+        }
+        func handOn(_ rowID: RowID, _ row: RowReader, _ score: Double?) throws -> Bool {
+            results += 1
+            return try body(rowID, row, score)
+        }
+        if plan.isCut {
+            return try core.forEach(plan.query, counting: counts?.query) { rowID, row, score in
+                first += 1
+                return try handOn(rowID, row, score)
+            }
+        }
         if plan.limit == 0 { return }
-        var cut = Cut(plan)
         var isFound = false
         take = {
             isFound = true
+            self.counts?.taken += 1
             return true
         }
         defer { take = { true } }
-        try core.forEach(plan.query) { rowID, row, score in
+        try core.forEach(plan.query, counting: counts?.query) { rowID, row, score in
             isFound = false
+            first += 1
             // The score is that of the query's own search, not of a MATCH in the conditions.
             try fill(0, rowID, row, nil)
             _ = try passed(0)
-            return try !isFound || cut.take { try body(rowID, row, score) }
+            return try !isFound || cut.take { try handOn(rowID, row, score) }
         }
     }
 
@@ -109,7 +142,7 @@ final class SelectRun {
     private func runSorted(_ cut: inout Cut, _ body: ([StatementValue]) throws -> Bool) throws {
         var sorter = RowSorter(plan, plan.order, kept)
         try forEachRow { try sorter.add(try self.plan.values(self.frame), self.frame) }
-        for values in sorter.finish() where try !cut.take({ try body(values) }) { return }
+        try handOn(&sorter, &cut, body)
     }
 
     private func runGroups(_ cut: inout Cut, _ body: ([StatementValue]) throws -> Bool) throws {
@@ -118,7 +151,7 @@ final class SelectRun {
         var table = GroupTable(scope, kept)
         if let (keys, arguments) = plan.valueColumns {
             let store = try core.store(plan.query.type)
-            try store.forEach(plan.query) { row, equal in
+            try store.forEach(plan.query, counting: counts?.query) { row, equal in
                 try table.add(
                     try keys.map { StatementValue(try row.value($0)) },
                     try arguments.map { column in try column.map { StatementValue(try row.value($0)) } },
@@ -148,12 +181,13 @@ final class SelectRun {
     /// The groups, where they are known without a look at all rows.
     private func knownGroups(_ scope: GroupScope) throws -> [Frame]? {
         let frame = groupFrame(scope)
-        if let count = try plan.knownCount(core) {
+        if plan.countsRows {
+            let count = try core.count(plan.query, counting: counts?.query)
             for (_, slot) in scope.aggregates { frame.slots[slot] = .int(count) }
             return [frame]
         }
         if let columns = plan.countedColumns {
-            return try CountedGroups(plan.query, by: columns, core, kept).groups.map { keys, count in
+            return try groups(by: columns).map { keys, count in
                 let frame = groupFrame(scope)
                 for (slot, key) in keys.enumerated() { frame.slots[slot] = key }
                 for (_, slot) in scope.aggregates { frame.slots[slot] = .int(count) }
@@ -161,7 +195,7 @@ final class SelectRun {
             }
         }
         if let column = plan.distinctCount {
-            let values = try CountedGroups(plan.query, by: [column], core, kept).groups
+            let values = try groups(by: [column])
             frame.slots[scope.aggregates[0].slot] = .int(values.count { $0.keys != [.null] })
             return [frame]
         }
@@ -180,6 +214,10 @@ final class SelectRun {
         return [frame]
     }
 
+    private func groups(by columns: [Int], atMost: Int? = nil) throws -> [CountedGroups.Group] {
+        try CountedGroups(plan.query, by: columns, core, kept, atMost: atMost, counting: counts?.query).groups
+    }
+
     private func groupFrame(_ scope: GroupScope) -> Frame {
         Frame(slots: scope.slotCount, text: plan.binder.text)
     }
@@ -188,32 +226,40 @@ final class SelectRun {
     private func finish(_ frames: [Frame], _ cut: inout Cut, _ body: ([StatementValue]) throws -> Bool) throws {
         // The rows in the groups are counted by now.
         var sorter = RowSorter(plan, plan.order, KeptBytes(limit: kept.limit))
+        var having = 0
         for frame in frames {
-            if let having = plan.having, try having.evaluate(frame).truth != true { continue }
+            if let condition = plan.having, try condition.evaluate(frame).truth != true { continue }
             try core.transaction.checkGoesOn()
+            having += 1
             _ = try sorter.add(try plan.values(frame), frame)
         }
-        for values in sorter.finish() where try !cut.take({ try body(values) }) { return }
+        if let counts { (counts.groups, counts.having) = (frames.count, having) }
+        try handOn(&sorter, &cut, body)
     }
 
     // MARK: Sources
 
     private func forEachRow(_ body: @escaping () throws -> Bool) throws {
         take = body
+        if let counts {
+            take = {
+                counts.taken += 1
+                return try body()
+            }
+        }
         defer { take = { true } }
         if case .elements(let rows) = plan.sources[0].rows {
             _ = try unnest(rows, plan.sources[0])
             return
         }
-        let query = plan.query
         func enter(_ rowID: RowID, _ row: RowReader, _ score: Double?) throws -> Bool {
             try fill(0, rowID, row, score)
             return try passed(0)
         }
-        guard let tally else { return try core.forEach(query, enter) }
-        let store = try core.store(query.type)
-        try Executor(try Planner(query, store), store, tally: tally).run(needsRows: true) { rowID, row, score in
-            try row.map { try enter(rowID, $0, score) } ?? true
+        guard let counts else { return try core.forEach(plan.query, enter) }
+        try core.forEach(plan.query, counting: counts.query) { rowID, row, score in
+            counts.first += 1
+            return try enter(rowID, row, score)
         }
     }
 
@@ -246,19 +292,20 @@ final class SelectRun {
 
     private func follow(_ side: EdgeSide, _ from: Int, _ source: BoundSource) throws -> Bool {
         var goesOn = true
-        var isFound = false
+        var (read, found) = (0, 0)
         if let row = frame.rows[from] {
             let store = try core.store(side.target)
             // Collected first, because later sources may follow links too.
             for target in try core.edges.targets(side, of: row) {
+                read += 1
                 guard let reader = try store.row(target) else { continue }
-                isFound = true
+                found += 1
                 try fill(source.number, target, reader, nil)
                 goesOn = try passed(source.number)
                 if !goesOn { break }
             }
         }
-        return isFound || !source.isOuter ? goesOn : try passWithout(source)
+        return try end(source, read: read, found: found, goesOn: goesOn)
     }
 
     private func join(_ conditions: [BoundExpression], _ source: BoundSource) throws -> Bool {
@@ -269,17 +316,18 @@ final class SelectRun {
             if let pushed = push.filter(condition) { query.filter = query.filter.and(pushed.filter) }
         }
         var goesOn = true
-        var isFound = false
-        try core.forEach(query) { rowID, row, _ in
+        var (read, found) = (0, 0)
+        try core.forEach(query, counting: counts?.joined[source.number].query) { rowID, row, _ in
+            read += 1
             try fill(source.number, rowID, row, nil)
             for condition in conditions where plan.binder.lastSource(of: condition) <= source.number {
                 guard try condition.evaluate(frame).truth == true else { return true }
             }
-            isFound = true
+            found += 1
             goesOn = try passed(source.number)
             return goesOn
         }
-        return isFound || !source.isOuter ? goesOn : try passWithout(source)
+        return try end(source, read: read, found: found, goesOn: goesOn)
     }
 
     private func unnest(_ array: BoundExpression, _ source: BoundSource) throws -> Bool {
@@ -293,18 +341,23 @@ final class SelectRun {
         // A value that is no array is one element, as in SQL++.
         case let single: items = [single]
         }
-        var isFound = false
-        for item in items {
+        var goesOn = true
+        var (read, found) = (0, 0)
+        for item in items where goesOn {
             frame.slots[slot] = item
+            read += 1
             guard try isJoined(source) else { continue }
-            isFound = true
-            if try !passed(source.number) { return false }
+            found += 1
+            goesOn = try passed(source.number)
         }
-        if !isFound, source.isOuter {
-            frame.slots[slot] = source.fields == nil ? .missing : .null
-            return try passed(source.number)
-        }
-        return true
+        return try end(source, read: read, found: found, goesOn: goesOn)
+    }
+
+    /// Ends a run of a source behind the first one. A row without a match stays in an outer join.
+    private func end(_ source: BoundSource, read: Int, found: Int, goesOn: Bool) throws -> Bool {
+        let isWithout = found == 0 && source.isOuter
+        counts?.joined[source.number].note(read: read, rows: isWithout ? 1 : found)
+        return isWithout ? try passWithout(source) : goesOn
     }
 
     /// Whether the conditions of ON that have all their values now are true.
@@ -318,6 +371,7 @@ final class SelectRun {
     }
 
     private func passWithout(_ source: BoundSource) throws -> Bool {
+        if let slot = source.elementSlot { frame.slots[slot] = source.fields == nil ? .missing : .null }
         frame.rows[source.number] = nil
         for (slot, _) in source.contents { frame.slots[slot] = .null }
         return try passed(source.number)
@@ -408,17 +462,6 @@ final class SelectRun {
         let scores = Dictionary(found.map { ($0.rowID, $0.score) }) { first, _ in first }
         self.scores = scores
         return scores[rowID]
-    }
-}
-
-extension StoreTransaction {
-    /// Runs `body`, which must be done whole, also if the transaction's reads are interrupted meanwhile: half a flush
-    /// would leave links at one end alone.
-    func uninterrupted<Result>(_ body: () throws -> Result) rethrows -> Result {
-        let interruption = transaction.interruption
-        transaction.interruption = nil
-        defer { transaction.interruption = interruption }
-        return try body()
     }
 }
 

@@ -29,38 +29,84 @@ public struct Statement: Sendable {
 
     /// Calls `body` with each row of the result until it returns false. Throws `.invalid` if the statement changes
     /// data.
-    /// - Parameters:
-    ///   - mayStop: whether `body` may return false.
-    ///   - tally: counts the rows of the first source that are looked at.
+    /// - Parameter mayStop: whether `body` may return false.
     package func run(
-        in core: StoreTransaction, _ parameters: StatementParameters, mayStop: Bool = false, tally: PlanTally? = nil,
+        in core: StoreTransaction, _ parameters: StatementParameters, mayStop: Bool = false,
         _ body: (ResultRow) throws -> Bool
     ) throws {
-        if isExplanation {
-            let columns = ResultColumns(["plan"])
+        if isExplanation { return try explain(in: core, parameters, body) }
+        guard case .select(let statement) = tree else {
+            throw failure(
+                "a statement that changes data is run by database.execute, or within a write by its own execute(in:)")
+        }
+        let watched = core.queryWatch?.begin(.statement, text)
+        defer { withExtendedLifetime(watched) {} }
+        let planned = try PlannedStatement(statement, text, core, parameters, mayStop: mayStop)
+        watched?.report.plan = { try? planned.explanation() }
+        try planned.run(body)
+    }
+
+    /// Calls `body` as `run` does, and returns the plan with counts of each step.
+    package func analysis(
+        in core: StoreTransaction, _ parameters: StatementParameters, mayStop: Bool = false,
+        _ body: (ResultRow) throws -> Bool = { _ in true }
+    ) throws -> StatementAnalysis {
+        guard case .select(let statement) = tree else {
+            throw failure("explain(.analyze) runs the statement, and this one changes data: explain shows its plan")
+        }
+        let watched = core.queryWatch?.begin(.statement, text)
+        defer { withExtendedLifetime(watched) {} }
+        var analysis = StatementAnalysis()
+        var done: (planned: PlannedStatement, counts: QueryCounts)?
+        let start = ContinuousClock.now
+        analysis.pagesRead = try core.transaction.countingPages {
+            let planned = try PlannedStatement(
+                statement, text, core, parameters, mayStop: mayStop, isAnalysed: true)
+            watched?.report.plan = { try? planned.explanation() }
+            analysis.planning = start.duration(to: .now)
+            let counts = planned.counts
+            try planned.run(counting: counts, body)
+            done = (planned, counts)
+        }
+        analysis.duration = start.duration(to: .now) - analysis.planning
+        guard let (planned, counts) = done else { return analysis }
+        analysis.results = counts.results
+        analysis.steps = try planned.steps(counts)
+        return analysis
+    }
+
+    /// Calls `body` with each line of the plan, after ANALYZE with its counts as columns, too.
+    private func explain(
+        in core: StoreTransaction, _ parameters: StatementParameters, _ body: (ResultRow) throws -> Bool
+    ) throws {
+        let columns = ResultColumns(planColumns)
+        guard case .select(let statement) = tree, statement.isAnalysed else {
             for line in try explanation(in: core, parameters).split(separator: "\n") {
                 guard try body(ResultRow(columns, [.string(String(line))])) else { return }
             }
             return
         }
-        guard case .select(let statement) = tree else {
-            throw failure(
-                "a statement that changes data is run by database.execute, or within a write by its own execute(in:)")
+        let analysis = try analysis(in: core, parameters)
+        var steps = analysis.steps
+        steps.append(PlanStep(analysis.summary, rows: analysis.results))
+        for (line, step) in zip(steps.dropLast().lines + ["  " + analysis.summary], steps) {
+            let counts = [step.runs, step.read, step.rows].map { $0.map { StatementValue.int($0) } ?? .null }
+            guard try body(ResultRow(columns, [.string(line)] + counts)) else { return }
         }
-        let watched = core.watchOfQueries?.begin(.statement, text)
-        defer { withExtendedLifetime(watched) {} }
-        let inputs = StatementInputs(parameters)
-        let plan = try QueryPlan(statement, text, core, inputs, mayStop: mayStop)
-        try inputs.requireUse()
-        let columns = ResultColumns(plan.names, isValue: plan.first.isValue)
-        watched?.report.plan = { try? plan.explanation(statement, core) }
-        try plan.run(core, tally: tally) { try body(ResultRow(columns, $0)) }
+    }
+
+    private var planColumns: [String] {
+        if case .select(let statement) = tree, statement.isAnalysed { return ["plan", "runs", "read", "rows"] }
+        return ["plan"]
     }
 
     /// Changes data, in a write transaction. If it throws, nothing is changed, and the transaction goes on.
-    /// - Parameter keepsDeleted: whether deleted entities of a type are kept, by the type's name.
+    /// - Parameters:
+    ///   - isAnalysed: whether the result has the plan with counts of each step.
+    ///   - keepsDeleted: whether deleted entities of a type are kept, by the type's name.
     package func execute(
-        in core: StoreTransaction, _ parameters: StatementParameters, keepsDeleted: (String) -> Bool = { _ in false }
+        in core: StoreTransaction, _ parameters: StatementParameters, isAnalysed: Bool = false,
+        keepsDeleted: (String) -> Bool = { _ in false }
     ) throws -> StatementResult {
         guard case .change(let change) = tree, !change.isExplained else {
             throw failure(
@@ -72,7 +118,7 @@ public struct Statement: Sendable {
                 "a statement can't change data in the context of a read: run it by database.execute, or inside "
                     + "database.write { context in … }, with its context")
         }
-        let watched = core.watchOfQueries?.begin(.statement, text)
+        let watched = core.queryWatch?.begin(.statement, text)
         defer { withExtendedLifetime(watched) {} }
         let interruption = core.transaction.interruption
         return try core.uninterrupted {
@@ -80,7 +126,8 @@ public struct Statement: Sendable {
                 // An interruption undoes the changes made so far.
                 core.transaction.interruption = interruption
                 defer { core.transaction.interruption = nil }
-                return try ChangeRun(change, text, core, StatementInputs(parameters)).run(keepsDeleted: keepsDeleted)
+                let inputs = StatementInputs(parameters, isAnalysed: isAnalysed)
+                return try ChangeRun(change, text, core, inputs).run(keepsDeleted: keepsDeleted)
             }
         }
     }
@@ -89,13 +136,9 @@ public struct Statement: Sendable {
 
     /// Explains for people how the statement would be answered.
     package func explanation(in core: StoreTransaction, _ parameters: StatementParameters) throws -> String {
-        let inputs = StatementInputs(parameters)
         switch tree {
-        case .select(let statement):
-            let plan = try QueryPlan(statement, text, core, inputs)
-            try inputs.requireUse()
-            return try plan.explanation(statement, core)
-        case .change(let change): return try ChangeRun(change, text, core, inputs).explanation()
+        case .select(let statement): try PlannedStatement(statement, text, core, parameters).explanation()
+        case .change(let change): try ChangeRun(change, text, core, StatementInputs(parameters)).explanation()
         }
     }
 
@@ -109,7 +152,7 @@ public struct Statement: Sendable {
 
     /// Returns the names of the result's columns: of RETURNING, if it changes data.
     package func columnNames(in core: StoreTransaction, _ parameters: StatementParameters) throws -> [String] {
-        if isExplanation { return ["plan"] }
+        if isExplanation { return planColumns }
         let inputs = StatementInputs(parameters, isForNames: true)
         switch tree {
         case .select(let statement): return try QueryPlan(statement, text, core, inputs).names
@@ -126,6 +169,8 @@ public struct StatementResult: Sendable {
     /// The rows of RETURNING, one for each of these entities, in the order of INSERT or of row ids: as they are stored
     /// at the statement's end, deleted ones as they were. Empty without RETURNING.
     public let rows: [ResultRow]
+    /// The plan with counts of each step, if it was asked for.
+    package var analysis: StatementAnalysis?
 }
 
 /// Values that are given with a statement.

@@ -21,10 +21,17 @@ final class StatementInputs {
     var found: [TextPlace: Bool] = [:]
     /// Whether only the names of the result's columns are asked for, so that no subquery is run.
     let isForNames: Bool
+    /// Whether the steps are counted.
+    let isAnalysed: Bool
+    /// The steps of the subqueries of an analysed statement, in the order in which they were run.
+    var subqueries: [PlanStep] = []
 
-    init(_ parameters: StatementParameters = StatementParameters(), isForNames: Bool = false) {
+    init(
+        _ parameters: StatementParameters = StatementParameters(), isForNames: Bool = false, isAnalysed: Bool = false
+    ) {
         self.parameters = parameters
         self.isForNames = isForNames
+        self.isAnalysed = isAnalysed
     }
 
     /// The value that is given for a parameter; nil if none is.

@@ -2,7 +2,7 @@
 // Reads statements: the words of one at a time, by recursive descent. This file has the words and the clauses of
 // SELECT, `ExpressionParser.swift` the expressions, `ChangeParser.swift` the statements that change data.
 //
-//     statement  = [EXPLAIN] (query | change) [;]
+//     statement  = [EXPLAIN [ANALYZE]] (query | change) [;]
 //     query      = [WITH name AS (query) {, name AS (query)}] select {UNION [ALL] select}
 //     select     = SELECT [DISTINCT | ALL] [VALUE | RAW] projection {, projection} FROM source {join} clauses
 //     projection = * | alias.* | expression [[AS] name]
@@ -65,14 +65,20 @@ struct StatementParser {
     /// A statement, with nothing after it except a semicolon.
     mutating func wholeStatement() throws(HornbeamError) -> StatementTree {
         let isExplained = take("EXPLAIN")
+        let isAnalysed = isExplained && take("ANALYZE")
         let tree: StatementTree
+        let start = place
         if var change = try changeStatement() {
+            guard !isAnalysed else {
+                throw failure(
+                    "EXPLAIN ANALYZE runs the statement, and this one changes data: EXPLAIN shows its plan", at: start)
+            }
             change.isExplained = isExplained
             tree = .change(change)
         } else {
             guard beginsQuery else { throw noStatement(isExplained) }
             var statement = try query()
-            statement.isExplained = isExplained
+            (statement.isExplained, statement.isAnalysed) = (isExplained, isAnalysed)
             tree = .select(statement)
         }
         _ = take(sign: ";")

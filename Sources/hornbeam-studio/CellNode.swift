@@ -57,7 +57,11 @@ extension JSONNode {
     static func count(_ number: some BinaryInteger) -> JSONNode { .number("\(number)") }
 
     static func milliseconds(since start: ContinuousClock.Instant) -> JSONNode {
-        let duration = start.duration(to: .now).components
+        milliseconds(start.duration(to: .now))
+    }
+
+    static func milliseconds(_ duration: Duration) -> JSONNode {
+        let duration = duration.components
         return .number(Spelling.fixed(Double(duration.seconds) * 1e3 + Double(duration.attoseconds) * 1e-15, 3))
     }
 }

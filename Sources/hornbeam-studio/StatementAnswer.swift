@@ -23,16 +23,19 @@ struct StatementAnswer {
 
     private func read(_ statement: Statement) throws -> JSONNode {
         try reads.read { core in
-            let planning = ContinuousClock.now
-            let columns = try statement.columnNames(in: core, request.parameters)
-            let plan = statement.isExplanation ? "" : try statement.explanation(in: core, request.parameters)
-            let planned = JSONNode.milliseconds(since: planning)
             let start = ContinuousClock.now
-            var result = Result(columns: columns)
-            try statement.run(in: core, request.parameters, mayStop: true) { result.add($0) }
+            var result = Result(columns: try statement.columnNames(in: core, request.parameters))
+            var analysis: StatementAnalysis?
+            if statement.isExplanation {
+                try statement.run(in: core, request.parameters, mayStop: true) { result.add($0) }
+            } else {
+                analysis = try statement.analysis(in: core, request.parameters, mayStop: true) { result.add($0) }
+            }
             let members: [(name: String, value: JSONNode)] = [
-                ("transaction", .count(core.transaction.version)), ("plan", .string(plan)),
-                ("planMilliseconds", planned), ("milliseconds", .milliseconds(since: start)),
+                ("transaction", .count(core.transaction.version)), ("isPlan", .bool(statement.isExplanation)),
+                ("plan", .array(analysis?.steps.map(\.node) ?? [])),
+                ("planMilliseconds", .milliseconds(analysis?.planning ?? .zero)),
+                ("milliseconds", .milliseconds(analysis?.duration ?? start.duration(to: .now))),
             ]
             return .object(members + result.members)
         }
@@ -41,15 +44,14 @@ struct StatementAnswer {
     /// Runs a statement that changes data in its own transaction. The rows are those of RETURNING.
     private func change(_ statement: Statement) throws -> JSONNode {
         let start = ContinuousClock.now
-        let (changed, plan) = try reads.write { core in
-            let plan = try statement.explanation(in: core, request.parameters)
-            return (try statement.execute(in: core, request.parameters), plan)
+        let changed = try reads.write { core in
+            try statement.execute(in: core, request.parameters, isAnalysed: true)
         }
         var result = Result(columns: changed.rows.first?.names ?? [])
         for row in changed.rows where !result.add(row) { break }
         let members: [(name: String, value: JSONNode)] = [
             ("transaction", .count(try reads.read { $0.transaction.version })), ("changed", .count(changed.count)),
-            ("plan", .string(plan)), ("milliseconds", .milliseconds(since: start)),
+            ("plan", .array(changed.analysis?.steps.map(\.node) ?? [])), ("milliseconds", .milliseconds(since: start)),
         ]
         return .object(members + result.members)
     }
@@ -102,6 +104,16 @@ struct CompletionAnswer {
         return .object([
             ("replaced", .count(request.before.suffix(found.replaced).utf16.count)),
             ("words", .array(found.words.prefix(Self.limit).map { .string($0) })),
+        ])
+    }
+}
+
+extension PlanStep {
+    /// `{"text": "filter rows by …", "depth": 1, "runs": null, "read": 900, "rows": 20}`
+    fileprivate var node: JSONNode {
+        .object([
+            ("text", .string(text)), ("depth", .count(depth)), ("runs", runs.map { .count($0) } ?? .null),
+            ("read", read.map { .count($0) } ?? .null), ("rows", rows.map { .count($0) } ?? .null),
         ])
     }
 }

@@ -135,10 +135,7 @@ extension TypedTransaction {
         defer { running.batch = former }
         try run { session in
             try session.whole {
-                let core = try session.core
-                let yields = core.yields
-                try core.deferringKeys(body)
-                if core.yields != yields { try core.checkNothingYielded(since: yields) }
+                try session.core.deferringKeys(body)
             }
         }
     }

@@ -194,7 +194,12 @@ package final class Executor {
     /// Calls `body` with the candidates that pass the residual filter, until it returns false.
     private func matching(needsRows: Bool, _ body: (RowID, RowReader?) throws -> Bool) throws {
         guard needsRows || isList || !filter.acceptsAll || start != nil else {
-            return try candidates(plan.path) { rowID, _ in try body(rowID, nil) }
+            guard let tally else { return try candidates(plan.path) { rowID, _ in try body(rowID, nil) } }
+            return try candidates(plan.path) { rowID, _ in
+                tally.rows += 1
+                tally.passed += 1
+                return try body(rowID, nil)
+            }
         }
         if let covered { return try matching(covered, body) }
         // Rows are looked up together only as far as they must be read in any case.
@@ -203,7 +208,7 @@ package final class Executor {
         if try candidateRows(plan.path, { try take($0, $1, body) }) { return }
         var waiting = RowLookups()
         do {
-            try candidates(plan.path) { rowID, _ in
+            try entries { rowID, _ in
                 waiting.add(rowID)
                 guard waiting.isFull || waiting.count >= needed else { return true }
                 return try waiting.finish(in: store) { try take($0, $1, body) }
@@ -233,7 +238,7 @@ package final class Executor {
             return !isEnough && place == nil
         }
         do {
-            try candidates(plan.path) { rowID, _ in
+            try entries { rowID, _ in
                 waiting.add(rowID)
                 guard waiting.isFull || waiting.count >= needed else { return true }
                 return try waiting.finish(in: store, visit)
@@ -265,6 +270,7 @@ package final class Executor {
             return true
         }
         tally?.note(.rowScan(rows: read), read)
+        tally?.entries += read
         try best.finish(in: store, body)
     }
 
@@ -274,7 +280,7 @@ package final class Executor {
             if let key, let row = try covered.row(of: key) { return try self.take(rowID, row, body) }
             return try self.take(rowID, try store.row(rowID), body)
         }
-        guard case .index(let match, nil) = plan.path else { return try candidates(plan.path, take) }
+        guard case .index(let match, nil) = plan.path else { return try entries(take) }
         // Any order is right, so this is that of the entries.
         if match.wanted != nil {
             return try match.forEachEntry(in: store) { rowID, key in try take(rowID, key) }
@@ -332,6 +338,15 @@ package final class Executor {
         default: return false
         }
         return true
+    }
+
+    /// Calls `body` with the candidates of the plan's path as `candidates` does. An analysed run counts them.
+    private func entries(_ body: (RowID, Bytes?) throws -> Bool) throws {
+        guard let tally else { return try candidates(plan.path, body) }
+        try candidates(plan.path) { rowID, key in
+            tally.entries += 1
+            return try body(rowID, key)
+        }
     }
 
     /// Calls `body` with the row ids of a path's candidates, and with the entries' keys if the path has them, until it

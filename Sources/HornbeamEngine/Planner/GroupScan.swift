@@ -215,19 +215,29 @@ extension EntityStore {
     /// - Parameters:
     ///   - limit: maximum number of groups, which must be the first in ascending order of `columns`. `body` may get
     ///     more.
+    ///   - tally: takes the counts of each step; nil for a run that isn't analysed.
     package func forEach(
-        _ query: EntityQuery, atMost limit: Int? = nil, by columns: [Int] = [],
+        _ query: EntityQuery, atMost limit: Int? = nil, by columns: [Int] = [], counting tally: PlanTally? = nil,
         _ body: (RowReader, EqualRows) throws -> Void
     ) throws {
         let needs = query.needs
         let watched = watched(query)
         defer { withExtendedLifetime(watched) {} }
+        func run(_ scan: GroupScan, atMost limit: Int?) throws {
+            guard let tally else { return try scan.run(atMost: limit, body) }
+            try scan.run(atMost: limit) { row, equal in
+                tally.rows += 1
+                tally.passed += 1
+                try body(row, equal)
+            }
+        }
+        tally?.isUsed = true
         let planner = try Planner(query, self)
         if let scan = try planner.groupScan() {
-            return try scan.run(atMost: scan.isAscending(columns) ? limit : nil, body)
+            return try run(scan, atMost: scan.isAscending(columns) ? limit : nil)
         }
-        let executor = try Executor(planner, self)
-        if let needs, let scan = executor.groupScan(needs) { return try scan.run(body) }
+        let executor = try Executor(planner, self, tally: tally)
+        if let needs, let scan = executor.groupScan(needs) { return try run(scan, atMost: nil) }
         try executor.run(needsRows: true) { _, row, _ in
             if let row { try body(row, .one) }
             return true

@@ -85,32 +85,6 @@ public struct Plan: Sendable, Hashable {
         self.isByValue = isByValue
         self.list = list
     }
-
-    private func listed(_ name: String) -> String {
-        switch access {
-        case .ids, .nothing: " of list “\(name)”"
-        default: ", looked for in list “\(name)”"
-        }
-    }
-}
-
-extension Plan: CustomStringConvertible {
-    /// The plan as lines of text, for people.
-    public var description: String {
-        var lines = ["\(entity): \(access)" + (list.map { listed($0) } ?? "")]
-        if let filter { lines.append("filter rows by \(filter)") }
-        if case .inMemory(let terms) = order { lines.append("sort by \(terms.joined(separator: ", "))") }
-        if limit != nil || offset > 0 {
-            let place = order == .byAccess && filter == nil ? " within the access" : ""
-            lines.append(
-                (limit.map { "limit \($0)" } ?? "no limit") + (offset > 0 ? " from \(offset)" : "") + place)
-        }
-        if isCovering { lines.append("covering: values are those of the index") }
-        if isByValue { lines.append("by value: equal ones at once, counted by the index") }
-        if isCountKnown { lines.append("count known without reading") }
-        lines += remarks
-        return lines.joined(separator: "\n  ")
-    }
 }
 
 extension Plan.Access: CustomStringConvertible {

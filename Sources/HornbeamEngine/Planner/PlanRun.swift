@@ -26,6 +26,9 @@ public struct PlanRun: Sendable, Hashable {
     /// The parts in the order of execution, each before the union or intersection that it belongs to. Empty if the
     /// access path gives one candidate after the other.
     public var parts: [Part] = []
+    /// Number of rows, index entries or ids that the access path went through. More than `rowsRead` if entries were
+    /// read ahead, or ids have no entity.
+    public var entriesRead = 0
     /// Number of candidates whose row, or index entry instead of it, was read to test or return it.
     public var rowsRead = 0
     /// Number of rows that passed the conditions that the access path doesn't answer.
@@ -37,46 +40,47 @@ public struct PlanRun: Sendable, Hashable {
     /// The time from planning to the last result.
     public var duration = Duration.zero
 
-    package init(
-        plan: Plan, parts: [Part] = [], rowsRead: Int = 0, rowsPassed: Int = 0, results: Int = 0,
-        duration: Duration = .zero
-    ) {
-        self.plan = plan
-        self.parts = parts
-        self.rowsRead = rowsRead
-        self.rowsPassed = rowsPassed
-        self.results = results
-        self.duration = duration
+    package init(plan: Plan) { self.plan = plan }
+
+    /// Takes the counts of a run.
+    package mutating func take(_ tally: PlanTally) {
+        (parts, entriesRead, rowsRead, rowsPassed) = (tally.parts, tally.read, tally.rows, tally.passed)
+    }
+
+    /// The plan's steps, each with its counts.
+    public var steps: [PlanStep] {
+        let tally = PlanTally(parts, entries: entriesRead, rows: rowsRead, passed: rowsPassed)
+        return plan.steps(tally, results: results)
     }
 }
 
 extension PlanRun: CustomStringConvertible {
-    /// The lines of the plan and of the run. Pages and the duration are left out, because they depend on more than the
-    /// query and its results.
+    /// The steps, each on a line with its counts, then the number of results. Pages and the duration are left out,
+    /// because they depend on more than the query and its results.
     public var description: String {
-        var lines = ["\(plan)"]
-        lines += Self.lines(parts, read: rowsRead, passed: rowsPassed)
-        lines.append("\(results) results")
-        return lines.joined(separator: "\n  ")
-    }
-
-    fileprivate static func lines(_ parts: [Part], read: Int, passed: Int) -> [String] {
-        parts.map { "gathered \($0.found) rows by \($0.access)" } + ["read \(read) rows, \(passed) passed"]
+        (steps.lines + ["  \(Spelling.counted(results, "result"))"]).joined(separator: "\n")
     }
 }
 
 /// Counts the work of a running plan.
 package final class PlanTally {
+    /// Entries of an index and ids from which rows were looked up. Paths that come by the rows themselves have none.
+    var entries = 0
     package var rows = 0
     package var passed = 0
     package private(set) var parts: [PlanRun.Part] = []
 
+    /// Whether the plan was carried out. A result that is known beforehand needs no run of it.
+    var isUsed = false
+
     package init() {}
 
-    /// The counts as lines of text. Empty if the plan knew its result without looking at rows.
-    package var lines: [String] {
-        parts.isEmpty && rows == 0 ? [] : PlanRun.lines(parts, read: rows, passed: passed)
+    init(_ parts: [PlanRun.Part], entries: Int, rows: Int, passed: Int) {
+        (self.parts, self.entries, self.rows, self.passed, isUsed) = (parts, entries, rows, passed, true)
     }
+
+    /// Number of entries, ids or rows that the access path went through.
+    package var read: Int { max(entries, rows) }
 
     func note(_ access: Plan.Access, _ found: Int) { parts.append(PlanRun.Part(access: access, found: found)) }
 }
@@ -88,14 +92,12 @@ extension StoreTransaction {
         let tally = PlanTally()
         var run = PlanRun(plan: try Planner(query, store).explanation())
         run.pagesRead = try transaction.countingPages {
-            try Executor(try Planner(query, store), store, tally: tally).run(needsRows: true) { _, _, _ in
+            try forEach(query, counting: tally) { _, _, _ in
                 run.results += 1
                 return true
             }
         }
-        run.parts = tally.parts
-        run.rowsRead = tally.rows
-        run.rowsPassed = tally.passed
+        run.take(tally)
         return run
     }
 }

@@ -14,6 +14,17 @@ extension StoreTransaction {
         try executor(query).forEach(body)
     }
 
+    /// Calls `body` as `forEach` does, and counts the work of each step.
+    /// - Parameter tally: takes the counts; nil for a run that isn't analysed.
+    package func forEach(
+        _ query: EntityQuery, counting tally: PlanTally?, _ body: (RowID, RowReader, Double?) throws -> Bool
+    ) throws {
+        guard let tally else { return try forEach(query, body) }
+        tally.isUsed = true
+        let store = try store(query.type)
+        try Executor(try Planner(query, store), store, tally: tally).forEach(body)
+    }
+
     private func executor(_ query: EntityQuery) throws -> Executor {
         try Executor(query, try store(query.type))
     }
@@ -44,15 +55,17 @@ extension StoreTransaction {
     }
 
     /// The number of results, without reading an entry if counted trees give it.
-    package func count(_ query: EntityQuery) throws -> Int {
+    /// - Parameter tally: takes the counts of each step, if rows or entries are read.
+    package func count(_ query: EntityQuery, counting tally: PlanTally? = nil) throws -> Int {
         var query = query
         let sort = query.sort
         // The order doesn't change the count, and a sort by score needs more than the count does.
         if query.after == nil { query.sort = [] }
         if query.isWhole { query.needs = RowNeeds() }
         query.wanted = .count
-        let executor = try counter(query, sort)
+        let executor = try counter(query, sort, tally)
         if let known = try executor.knownCount ?? executor.countOfPath() { return known }
+        tally?.isUsed = true
         var count = 0
         try executor.run(needsRows: false) { _, _, _ in
             count += 1
@@ -62,7 +75,12 @@ extension StoreTransaction {
     }
 
     /// - Parameter sort: the query's own sort. An index that gives this order satisfies a query that requires an index.
-    private func counter(_ query: EntityQuery, _ sort: [SortTerm]) throws -> Executor {
+    private func counter(_ query: EntityQuery, _ sort: [SortTerm], _ tally: PlanTally?) throws -> Executor {
+        func executor(_ query: EntityQuery) throws -> Executor {
+            guard let tally else { return try self.executor(query) }
+            let store = try store(query.type)
+            return try Executor(try Planner(query, store), store, tally: tally)
+        }
         do {
             return try executor(query)
         } catch let error as HornbeamError where error.code == .needsIndex && sort.count > query.sort.count {

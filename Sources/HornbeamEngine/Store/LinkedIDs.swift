@@ -253,8 +253,16 @@ extension StoreTransaction {
         }
     }
 
-    /// Runs `body`, a save of several entities, whose end decides which rows have which unique keys.
+    /// Runs `body`, a save of several entities, whose end decides which rows have which unique keys. Throws if two rows
+    /// have one then.
     package func deferringKeys<Result>(_ body: () throws -> Result) throws -> Result {
+        let before = counts.yields
+        let result = try withDeferredKeys(body)
+        if counts.yields != before { try checkNothingYielded(since: before) }
+        return result
+    }
+
+    private func withDeferredKeys<Result>(_ body: () throws -> Result) rethrows -> Result {
         let former = defersKeys
         defersKeys = true
         defer { defersKeys = former }

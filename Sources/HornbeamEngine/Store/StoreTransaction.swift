@@ -41,8 +41,7 @@ package final class StoreTransaction {
     @exclusivity(unchecked) private var askedIndexes: [(registration: IndexRegistration, trees: IndexTrees)] = []
     /// The watch of the innermost bulk change that is running; nil if there is none.
     @exclusivity(unchecked) package var watch: RowWatch?
-    /// The watch over the queries; nil if nobody watches them.
-    @exclusivity(unchecked) private(set) var queryWatch: QueryWatch?
+    @exclusivity(unchecked) private var givenWatch: QueryWatch?
     /// The required relations to check at the commit, nil if a write may leave entities without them.
     private(set) var required: RequiredRelations?
     /// Number of times that the schema was changed.
@@ -64,9 +63,9 @@ package final class StoreTransaction {
     package var generation: Int { counts.generation }
     package var removals: Int { counts.removals }
     package var saves: Int { counts.saves }
-    package var yields: Int { counts.yields }
     package var canBeginAgain: Bool { !hasGathered }
-    package var watchOfQueries: QueryWatch? { queryWatch }
+    /// The watch over the queries; nil if nobody watches them.
+    package var queryWatch: QueryWatch? { givenWatch }
 
     package convenience init(
         _ transaction: Transaction, schema: Schema, linkLimits: EdgeTrees.Limits = EdgeTrees.Limits()
@@ -99,7 +98,7 @@ package final class StoreTransaction {
     }
 
     /// Sets the watch over the transaction's queries. Must be called before the first store is used.
-    package func watchQueries(by watch: QueryWatch?) { queryWatch = watch }
+    package func watchQueries(by watch: QueryWatch?) { givenWatch = watch }
 
     /// Resumes a read that was suspended. If it sees another state now, search caches are released: the read may never
     /// search again, and an index's tables are large.
@@ -154,8 +153,22 @@ package final class StoreTransaction {
         edges = EdgeTrees(core: self, limits: linkLimits)
     }
 
-    /// Writes all gathered data to the trees.
+    /// Writes all gathered data to the trees, also if the transaction's reads are interrupted meanwhile: half a flush
+    /// would leave links at one end alone.
     package func flush() throws {
+        guard transaction.interruption != nil else { return try flushAll() }
+        try uninterrupted { try flushAll() }
+    }
+
+    /// Runs `body` to its end, also if the transaction's reads are interrupted meanwhile.
+    package func uninterrupted<Result>(_ body: () throws -> Result) rethrows -> Result {
+        let interruption = transaction.interruption
+        transaction.interruption = nil
+        defer { transaction.interruption = interruption }
+        return try body()
+    }
+
+    private func flushAll() throws {
         if hasMovedIDs { try edges.followLinks() }
         try settleLinks()
         if hasUnlinked {

@@ -43,7 +43,8 @@ export async function statementView(store) {
     el("div", { class: "typing" }, el("label", { class: "tall" }, "Statement", field), completing(field)),
     el("div", { class: "bar" }, el("button", {}, "Run"),
         el("span", { class: "help", id: "statement-help" }, "Ctrl-Enter runs it, Ctrl-Space offers words. EXPLAIN before it "
-            + `shows the plan alone. ${store.isWritable ? "INSERT, UPSERT, UPDATE and DELETE change the store." : ""}`)),
+            + "shows the plan alone, EXPLAIN ANALYZE with counts. "
+            + (store.isWritable ? "INSERT, UPSERT, UPDATE and DELETE change the store." : ""))),
     el("details", {}, el("summary", {}, "Values of ?, each on a line"),
         el("label", { class: "tall" }, "Values", parameters)),
     names(store, field));
@@ -74,27 +75,37 @@ function show(reply) {
     return [
         el("p", { class: "status", role: "status" },
             `${outcome} in ${time(reply.milliseconds)} · state ${count(reply.transaction)}`),
-        reply.columns.length === 0 ? "" : reply.columns.length === 1 && reply.columns[0] === "plan"
-            ? plan(reply.rows.map(([line]) => (typeof line === "string" ? line : line.t)).join("\n"))
+        reply.columns.length === 0 ? "" : reply.isPlan
+            ? plan(reply.rows.map(([line]) => step(typeof line === "string" ? line : line.t)))
             : table("Result", reply.columns.map((name) => text(name)), rows, numbers),
-        ...(reply.plan ? [el("h2", {}, "Plan"),
+        ...(reply.plan.length ? [el("h2", {}, "Plan"),
             reply.planMilliseconds === undefined ? ""
                 : el("p", { class: "help" }, `made in ${time(reply.planMilliseconds)}`), plan(reply.plan)] : []),
     ];
 }
 
-/** Shows a plan as a tree. An indented line belongs to the less indented one above it. */
-function plan(lines) {
+/** Returns a line of EXPLAIN as a step. */
+const step = (line) => ({ text: line.trim(), depth: line.length - line.trimStart().length, rows: null });
+
+/** Shows the steps of a plan as a tree. An indented step belongs to the less indented one above it. */
+function plan(steps) {
     const root = el("ul", { class: "plan" });
     const open = [{ depth: -1, list: root }];
-    for (const line of lines.split("\n").filter((line) => line.trim() !== "")) {
-        const depth = line.length - line.trimStart().length;
-        while (open.at(-1).depth >= depth) open.pop();
+    for (const step of steps) {
+        while (open.at(-1).depth >= step.depth) open.pop();
         const list = el("ul", {});
-        open.at(-1).list.append(el("li", {}, el("span", {}, shown(line.trim())), list));
-        open.push({ depth, list });
+        open.at(-1).list.append(el("li", {}, el("span", {}, shown(step.text)), counts(step), list));
+        open.push({ depth: step.depth, list });
     }
     return root;
+}
+
+/** Shows the number of rows that came out of a step of a statement that has run. */
+function counts(step) {
+    if (step.rows === null) return null;
+    const from = step.read === null || step.read === step.rows ? "" : ` from ${count(step.read)}`;
+    const runs = step.runs === null ? "" : ` in ${counted(step.runs, "run")}`;
+    return el("small", {}, ` ${counted(step.rows, "row")}${from}${runs}`);
 }
 
 /** Buttons that insert names into the statement. */

@@ -67,7 +67,9 @@ enum QueryCommand {
     static func entities(
         _ query: EntityQuery, _ core: StoreTransaction, _ arguments: Arguments
     ) throws -> FilteredEntities {
-        try FilteredEntities(query, where: arguments.value("where"), in: core, try parameters(arguments))
+        try FilteredEntities(
+            query, where: arguments.value("where"), in: core, try parameters(arguments),
+            isAnalysed: arguments.has("explain"))
     }
 
     /// The values of --param and --set.

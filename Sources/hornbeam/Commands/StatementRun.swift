@@ -31,7 +31,7 @@ struct StatementRun {
                 }
                 try OpenStore.snapshot(path) { transaction in
                     try Interruption.ending(transaction) {
-                        remarks = try answer(statement, try StoreTransaction(reading: transaction), transaction)
+                        remarks = try answer(statement, try StoreTransaction(reading: transaction))
                     }
                 }
             }
@@ -43,40 +43,42 @@ struct StatementRun {
     }
 
     /// Returns what is to be said about the run.
-    private func answer(
-        _ statement: Statement, _ core: StoreTransaction, _ transaction: Transaction
-    ) throws -> [String] {
+    private func answer(_ statement: Statement, _ core: StoreTransaction) throws -> [String] {
         let start = ContinuousClock.now
-        let planned = try statement.planned(in: core, parameters)
-        let tally = isExplained && planned != nil ? PlanTally() : nil
-        var (found, pages) = (0, 0)
-        func print() throws {
-            found = try planned.map { try self.print($0, tally) } ?? printPlan(statement, core)
+        var analysis: StatementAnalysis?
+        let found: Int
+        if isExplained, !statement.isExplanation {
+            found = try print(form.writer(statement.columnNames(in: core, parameters), console)) { body in
+                analysis = try statement.analysis(in: core, parameters, body)
+            }
+        } else {
+            found = try statement.planned(in: core, parameters).map { try print($0) } ?? printPlan(statement, core)
         }
-        if tally == nil { try print() } else { pages = try transaction.countingPages(print) }
         try console.flush()
         let elapsed = start.duration(to: .now)
         var remarks: [String] = []
-        if let tally, let planned {
-            remarks.append(try planned.explanation())
-            let results = Spelling.counted(found, "result")
-            remarks += (tally.lines + ["\(results), \(Spelling.counted(pages, "page")) read"]).map { "  " + $0 }
-        }
+        if let analysis { remarks += analysis.steps.lines + ["  " + analysis.summary] }
         if isTimed { remarks.append("time: \(Spelling.time(elapsed)) for \(Spelling.counted(found, "result"))") }
         return remarks
     }
 
     /// Prints the rows of a result, and returns their number.
-    private func print(_ planned: PlannedStatement, _ tally: PlanTally?) throws -> Int {
-        var writer = try form.writer(planned.names, console)
+    private func print(_ planned: PlannedStatement) throws -> Int {
+        let writer = try form.writer(planned.names, console)
+        if let columns = planned.storedColumns, var fast = writer as? SeparatedValues, fast.takesStoredRows {
+            return try print(planned, columns, &fast)
+        }
+        return try print(writer) { try planned.run($0) }
+    }
+
+    /// Prints the rows with which `run` calls its argument, and returns their number.
+    private func print(
+        _ writer: any ResultWriter, _ run: ((ResultRow) throws -> Bool) throws -> Void
+    ) throws -> Int {
+        var writer = writer
         var found = 0
         do {
-            if tally == nil, let columns = planned.storedColumns, var fast = writer as? SeparatedValues,
-                fast.takesStoredRows
-            {
-                return try print(planned, columns, &fast)
-            }
-            try planned.run(tally: tally) { row in
+            try run { row in
                 if Interruption.isRequested { throw InterruptedWork() }
                 found += 1
                 try writer.add(row)
@@ -114,27 +116,20 @@ struct StatementRun {
 
     /// Prints the plan that EXPLAIN asks for, and returns the number of its lines.
     private func printPlan(_ statement: Statement, _ core: StoreTransaction) throws -> Int {
-        var lines = 0
         let isText = [.table, .column, .line].contains(form.mode)
-        var writer: any ResultWriter =
+        let writer: any ResultWriter =
             isText ? PlanLines(console: console) : try form.writer(statement.columnNames(in: core, parameters), console)
-        try statement.run(in: core, parameters) { row in
-            lines += 1
-            try writer.add(row)
-            return true
-        }
-        try writer.finish()
-        return lines
+        return try print(writer) { try statement.run(in: core, parameters, $0) }
     }
 
     /// Changes data, and prints the rows of RETURNING.
     private func change(_ statement: Statement, _ path: String) throws -> [String] {
         if isReadOnly { throw CommandError("the statement would write, and the shell was started with --readonly") }
         let start = ContinuousClock.now
-        var remarks: [String] = []
         let result = try OpenStore.changing(path) { core in
-            if isExplained { remarks.append(try statement.explanation(in: core, parameters)) }
-            return try Interruption.ending(core.transaction) { try statement.execute(in: core, parameters) }
+            try Interruption.ending(core.transaction) {
+                try statement.execute(in: core, parameters, isAnalysed: isExplained)
+            }
         }
         if let first = result.rows.first {
             var writer = try form.writer(first.names, console)
@@ -142,6 +137,7 @@ struct StatementRun {
             try writer.finish()
         }
         try console.flush()
+        var remarks = result.analysis?.steps.lines ?? []
         let time = isTimed ? " in \(Spelling.time(start.duration(to: .now)))" : ""
         remarks.append(Spelling.counted(result.count, "entity", "entities") + " changed" + time)
         return remarks

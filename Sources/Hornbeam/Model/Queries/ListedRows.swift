@@ -300,7 +300,7 @@ struct ListedRows {
         var run = PlanRun(plan: try plan())
         let tally = PlanTally()
         run.pagesRead = try store.transaction.countingPages { run.results = try rows(tally).count }
-        (run.parts, run.rowsRead, run.rowsPassed) = (tally.parts, tally.rows, tally.passed)
+        run.take(tally)
         return run
     }
 }
