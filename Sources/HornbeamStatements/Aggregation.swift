@@ -44,7 +44,7 @@ struct RunningAggregate {
     private var sum = NumberSum()
     private var best: StatementValue?
     private var items: [StatementValue] = []
-    private var seen: Set<[UInt8]> = []
+    private var seen = SeenKeys()
 
     init(_ aggregate: BoundAggregate) { self.aggregate = aggregate }
 
@@ -62,10 +62,7 @@ struct RunningAggregate {
         guard item != .missing, item != .null || aggregate.function == .arrayAgg else { return }
         var times = times
         if aggregate.isDistinct {
-            let key = item.key
-            let size = key.count + KeptBytes.entry
-            guard seen.insert(key).inserted else { return }
-            try kept.add(size)
+            guard try seen.insert(item.key, kept) else { return }
             times = 1
         }
         switch aggregate.function {

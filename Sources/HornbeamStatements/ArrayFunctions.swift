@@ -30,17 +30,24 @@ enum ArrayFunctions {
             guard case .array(let items) = arguments[0] else { return .null }
             return .array(items + arguments.dropFirst())
         },
-        ScalarFunction("array_concat", 2...100) { arguments, _ in
+        // As in PostgreSQL, null is no array to add, but an element to remove. If the result were null, an UPDATE would
+        // take away all elements, or all links of a relation.
+        ScalarFunction("array_concat", 2...100, isStrict: false) { arguments, _ in
+            let known = arguments.filter { !$0.isUnknown }
+            if known.isEmpty { return arguments.contains(.null) ? .null : .missing }
             var all: [StatementValue] = []
-            for argument in arguments {
+            for argument in known {
                 guard case .array(let items) = argument else { return .null }
                 all += items
             }
             return .array(all)
         },
-        ScalarFunction("array_remove", 2...100) { arguments, _ in
-            guard case .array(let items) = arguments[0] else { return .null }
-            return .array(items.filter { item in !arguments.dropFirst().contains { item.equals($0) } })
+        ScalarFunction("array_remove", 2...100, isStrict: false) { arguments, _ in
+            guard case .array(let items) = arguments[0] else {
+                return arguments[0] == .missing ? .missing : .null
+            }
+            let removed = arguments.dropFirst()
+            return .array(items.filter { item in !removed.contains { item == .null ? $0 == .null : item.equals($0) } })
         },
         object("object_names") { fields in .array(fields.map { .string($0.name) }) },
         object("object_values") { fields in .array(fields.map(\.item)) },

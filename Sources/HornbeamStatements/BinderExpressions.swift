@@ -350,8 +350,7 @@ extension Binder {
             return try bindSnippet(call)
         }
         guard let function = ScalarFunction.all[call.name] else {
-            let aggregates = BoundAggregate.Function.allCases.map(\.rawValue)
-            let known = ScalarFunction.all.keys.sorted() + ["snippet"] + aggregates
+            let known = QueryLanguage.functions.map { $0.lowercased() }
             let hint = NearestName.hint(call.name, among: known).map { "; \($0)" } ?? ""
             throw failure("there is no function “\(call.name)”" + hint, at: call.place)
         }

@@ -129,8 +129,19 @@ struct ChangeRun {
             return
         }
         var deletion = DeletionDenials(core)
-        for rowID in rowIDs { try deletion.take(EntityRow(type: type.name, rowID: rowID)) }
+        // A row is in a list and in a set.
+        var counted = 0
+        func count() throws {
+            try inputs.kept.add(
+                (deletion.taken.count - counted) * (2 * MemoryLayout<EntityRow>.stride + KeptBytes.entry))
+            counted = deletion.taken.count
+        }
+        for rowID in rowIDs {
+            try deletion.take(EntityRow(type: type.name, rowID: rowID))
+            try count()
+        }
         try deletion.takeOrphans()
+        try count()
         try deletion.refuse()
         for row in deletion.taken { try delete(row, keepsDeleted) }
     }
@@ -216,7 +227,10 @@ struct ReturnedColumns {
     func rows(of rowIDs: [RowID], _ core: StoreTransaction) throws -> [ResultRow] {
         try core.flush()
         let run = SelectRun(plan, core)
-        return try rowIDs.compactMap { try run.values(of: $0).map { ResultRow(columns, $0) } }
+        return try rowIDs.compactMap { rowID in
+            // Asked for anew, because reading relations may write what waits.
+            try core.store(plan.query.type).row(rowID).map { ResultRow(columns, try run.values(of: rowID, $0)) }
+        }
     }
 }
 

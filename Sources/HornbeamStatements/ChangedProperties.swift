@@ -49,6 +49,12 @@ struct ChangedProperties {
         return try value(item, column.name, column.type, at: place, of: entity)
     }
 
+    /// The value for a column of JSON, a part of which has been set.
+    func value(_ node: JSONNode, _ column: Int, at place: TextPlace, of entity: String) throws -> Value {
+        let column = type.description.columns[column]
+        return try value(node, column.name, column.type, at: place, of: entity)
+    }
+
     /// The ids that a relation is to lead to. Null and missing values are none.
     func ids(
         _ item: StatementValue, _ side: EdgeSide, at place: TextPlace, of entity: String? = nil
@@ -75,7 +81,13 @@ struct ChangedProperties {
         _ item: StatementValue, _ name: String, _ columnType: ColumnType, at place: TextPlace, of entity: String?
     ) throws -> Value {
         if let value = item.stored(as: columnType) { return value }
-        let node = item.node
+        return try value(item.node, name, columnType, at: place, of: entity)
+    }
+
+    private func value(
+        _ node: JSONNode, _ name: String, _ columnType: ColumnType, at place: TextPlace, of entity: String?
+    ) throws -> Value {
+        if let value = JSONRows.value(node, as: columnType) { return value }
         throw failure(
             "\(Self.prefix(entity))\(type.name).\(name), \(columnType.withArticle), can't be \(node.text.shown(60)): "
                 + JSONRows.reason(node, as: columnType), at: place)
@@ -85,7 +97,7 @@ struct ChangedProperties {
 }
 
 extension StatementValue {
-    /// The value of a column of this type; nil if the column can't hold it.
+    /// The value of a column of this type, unless its JSON tells it, or why it is none.
     fileprivate func stored(as type: ColumnType) -> Value? {
         switch (type.unwrapped, self) {
         case (.string, .value(.string)), (.data, .value(.data)), (.bool, .value(.bool)), (.date, .value(.date)),
@@ -93,7 +105,7 @@ extension StatementValue {
             // As it is, without the way through a text.
             return result
         case (.json, _): return JSONRows.value(coded.node, as: type)
-        default: return JSONRows.value(node, as: type)
+        default: return nil
         }
     }
 
@@ -107,28 +119,45 @@ extension StatementValue {
         }
     }
 
-    /// The value with another one at the end of a path into it. An object is made where there is nothing; a missing
-    /// value takes a field away. Returns nil if the path leads through something else than objects and arrays, or to an
-    /// element that isn't there.
-    func setting(_ steps: ArraySlice<Path.Step>, to item: StatementValue) -> StatementValue? {
-        guard let step = steps.first else { return item }
+    /// The JSON that stands for the value within a `Codable` one; nil if it is missing.
+    var codedNode: JSONNode? { self == .missing ? nil : coded.node }
+}
+
+extension JSONNode {
+    /// The JSON with other JSON at the end of a path into it. The rest stays as it is written, so that no number is
+    /// rounded. An object is made where there is nothing. Returns nil if the path leads through something else than
+    /// objects and arrays, or to an element that isn't there.
+    /// - Parameter node: nil takes a field away, and makes an element null.
+    func setting(_ steps: ArraySlice<Path.Step>, to node: JSONNode?) -> JSONNode? {
+        guard let step = steps.first else { return node }
         let rest = steps.dropFirst()
         switch (step, self) {
-        case (.name(let name), .object(var fields)):
-            guard let place = fields.firstIndex(where: { $0.name == name }) else {
-                guard let new = StatementValue.missing.setting(rest, to: item) else { return nil }
-                return .object(new == .missing ? fields : fields + [StatementField(name: name, item: new)])
+        case (.name(let name), .object(var members)):
+            let place = members.firstIndex { $0.name == name }
+            var new = node
+            if !rest.isEmpty {
+                guard let inner = (place.map { members[$0].value } ?? .null).setting(rest, to: node) else { return nil }
+                // There is nothing to take away.
+                if place == nil, node == nil { return self }
+                new = inner
             }
-            guard let new = fields[place].item.setting(rest, to: item) else { return nil }
-            if new == .missing { fields.remove(at: place) } else { fields[place].item = new }
-            return .object(fields)
-        case (.name, .missing), (.name, .value(.null)):
-            // There is nothing to take away.
-            return item == .missing ? self : StatementValue.object([]).setting(steps, to: item)
+            switch (place, new) {
+            case (let place?, let new?): members[place].value = new
+            case (let place?, nil): members.remove(at: place)
+            case (nil, let new?): members.append((name, new))
+            case (nil, nil): break
+            }
+            return .object(members)
+        case (.name, .null): return node == nil ? self : JSONNode.object([]).setting(steps, to: node)
         case (.index(let index), .array(var items)):
             let place = index < 0 ? items.count + index : index
-            guard items.indices.contains(place), let new = items[place].setting(rest, to: item) else { return nil }
-            items[place] = new
+            guard items.indices.contains(place) else { return nil }
+            if rest.isEmpty {
+                items[place] = node ?? .null
+            } else {
+                guard let new = items[place].setting(rest, to: node) else { return nil }
+                items[place] = new
+            }
             return .array(items)
         default: return nil
         }

@@ -9,15 +9,15 @@ import HornbeamTree
 struct InsertRun {
     private struct Field {
         var property: ChangedProperty
-        var name: String
         var item: StatementValue
         var place: TextPlace
     }
 
     private enum Rows {
         case objects([BoundExpression], [Expression])
-        case values([InsertedName], [[BoundExpression]], [[Expression]])
-        case query([InsertedName], QueryPlan, SelectStatement)
+        case values([ChangedProperty], [[BoundExpression]], [[Expression]])
+        /// The properties are nil if each row is an object.
+        case query([ChangedProperty]?, QueryPlan, SelectStatement, places: [TextPlace])
     }
 
     private let rows: Rows
@@ -43,7 +43,7 @@ struct InsertRun {
             self.rows = .objects(try objects.map { try binder.bind($0) }, objects)
         case .values(let names, let values):
             let bound = try values.map { row in try row.map { try binder.bind($0) } }
-            self.rows = .values(names, bound, values)
+            self.rows = .values(try Self.resolve(names.map { ($0.name, $0.place) }, properties), bound, values)
         case .query(let names, let query):
             let plan = try QueryPlan(query, text, core, inputs)
             if !names.isEmpty, plan.names.count != names.count {
@@ -52,16 +52,25 @@ struct InsertRun {
                     "there are \(Spelling.counted(names.count, "name")), and the SELECT has \(count)",
                     at: names[0].place)
             }
-            self.rows = .query(names, plan, query)
+            // Without names the columns go by their own.
+            let places = names.isEmpty ? plan.names.map { _ in query.source.place } : names.map(\.place)
+            let targets = zip(names.isEmpty ? plan.names : names.map(\.name), places)
+            let resolved =
+                plan.first.isValue && names.isEmpty ? nil : try Self.resolve(targets.map { ($0, $1) }, properties)
+            self.rows = .query(resolved, plan, query, places: places)
         }
         frame = Frame(slots: binder.slotCount, text: text)
-        if case .values(let names, _, _) = self.rows { try check(names) }
-        if case .query(let names, _, _) = self.rows { try check(names) }
     }
 
-    /// Refuses names that the type doesn't have.
-    private func check(_ names: [InsertedName]) throws {
-        _ = try fields(names.map { ($0.name, .null, $0.place) })
+    /// The properties of these names; refuses names that the type doesn't have, or that are there twice.
+    private static func resolve(
+        _ names: [(name: String, place: TextPlace)], _ properties: ChangedProperties
+    ) throws -> [ChangedProperty] {
+        var seen: Set<String> = []
+        return try names.map { name, place in
+            guard seen.insert(name).inserted else { throw properties.failure("“\(name)” is there twice", at: place) }
+            return try properties.property(name, at: place)
+        }
     }
 
     // MARK: Running
@@ -71,33 +80,33 @@ struct InsertRun {
     func run(_ note: ([PlanStep]) -> Void) throws -> [RowID] {
         let writer = try JSONRows(type.name, core: core)
         var rowIDs: [RowID] = []
-        func save(_ named: [(name: String, item: StatementValue, place: TextPlace)], at place: TextPlace) throws {
+        func save(_ fields: [Field], at place: TextPlace) throws {
             try core.transaction.checkGoesOn()
-            rowIDs.append(try self.save(try fields(named), writer, at: place))
+            rowIDs.append(try self.save(fields, writer, at: place))
+        }
+        func fields(_ properties: [ChangedProperty], _ items: [StatementValue], _ places: [TextPlace]) -> [Field] {
+            zip(properties, zip(items, places)).map { Field(property: $0, item: $1.0, place: $1.1) }
         }
         switch rows {
         case .objects(let bound, let objects):
             for (bound, object) in zip(bound, objects) {
                 (frame.steps, frame.held) = (0, 0)
-                try save(try named(try bound.evaluate(frame), object), at: object.place)
+                try save(try self.fields(try bound.evaluate(frame), object), at: object.place)
             }
-        case .values(let names, let bound, let rows):
+        case .values(let properties, let bound, let rows):
             for (bound, row) in zip(bound, rows) {
                 (frame.steps, frame.held) = (0, 0)
                 let items = try bound.map { try $0.evaluate(frame) }
-                let values = zip(names, zip(items, row)).map { ($0.name, $1.0, $1.1.place) }
-                try save(values, at: row[0].place)
+                try save(fields(properties, items, row.map(\.place)), at: row[0].place)
             }
-        case .query(let names, let plan, let query):
+        case .query(let properties, let plan, let query, let places):
             // All rows first: the query may read what is inserted.
             for row in try read(plan, query, note) {
-                if plan.first.isValue, names.isEmpty {
-                    try save(try self.named(row[0], query.projections[0].value), at: query.source.place)
-                    continue
+                if let properties {
+                    try save(fields(properties, row, places), at: places[0])
+                } else {
+                    try save(try self.fields(row[0], query.projections[0].value), at: query.source.place)
                 }
-                let columns = names.isEmpty ? plan.names : names.map(\.name)
-                let places = names.isEmpty ? columns.map { _ in query.source.place } : names.map(\.place)
-                try save(zip(columns, zip(row, places)).map { ($0, $1.0, $1.1) }, at: places[0])
             }
         }
         return rowIDs
@@ -118,9 +127,7 @@ struct InsertRun {
     }
 
     /// The fields of an object, each with its place in the text.
-    private func named(
-        _ item: StatementValue, _ expression: Expression
-    ) throws -> [(name: String, item: StatementValue, place: TextPlace)] {
+    private func fields(_ item: StatementValue, _ expression: Expression) throws -> [Field] {
         guard case .object(let fields) = item else {
             throw properties.failure(
                 "an entity is an object, such as {\"name\": 'value'}, and this is \(item.node.text.shown(60))",
@@ -130,14 +137,9 @@ struct InsertRun {
         if case .object(let written, _) = expression {
             for field in written { places[field.name] = field.value.place }
         }
-        return fields.map { ($0.name, $0.item, places[$0.name] ?? expression.place) }
-    }
-
-    private func fields(_ named: [(name: String, item: StatementValue, place: TextPlace)]) throws -> [Field] {
-        var names: Set<String> = []
-        return try named.map { name, item, place in
-            guard names.insert(name).inserted else { throw properties.failure("“\(name)” is there twice", at: place) }
-            return Field(property: try properties.property(name, at: place), name: name, item: item, place: place)
+        let named = fields.map { ($0.name, places[$0.name] ?? expression.place) }
+        return zip(try Self.resolve(named, properties), zip(fields, named)).map { property, field in
+            Field(property: property, item: field.0.item, place: field.1.1)
         }
     }
 
@@ -170,12 +172,12 @@ struct InsertRun {
     private func newID(at place: TextPlace) throws -> Value {
         let idType = type.idType
         if case .uuid = idType { return .uuid(UUID()) }
-        guard let greatest = idType.greatest else {
+        guard let greatest = idType.integers?.upperBound else {
             throw properties.failure(
                 "\(type.name).\(type.description.columns[0].name) is missing: only ids that are integers or UUIDs are "
                     + "made by the store", at: place)
         }
-        guard let id = try core.store(type.name).nextID(through: greatest) else {
+        guard let id = try core.store(type.name).nextID(through: UInt64(greatest)) else {
             throw properties.failure(
                 "\(type.name) has no more ids: the largest \(idType) is taken; give an id that is free", at: place)
         }
@@ -186,7 +188,7 @@ struct InsertRun {
 
     /// The steps of the query that the entities come from.
     func querySteps() throws -> [PlanStep] {
-        guard case .query(_, let plan, let query) = rows else { return [] }
+        guard case .query(_, let plan, let query, _) = rows else { return [] }
         return try plan.steps(query, core)
     }
 
@@ -200,22 +202,5 @@ struct InsertRun {
             }
         guard let count else { return PlanStep("\(verb) each as \(type.name.withArticle)") }
         return PlanStep("\(verb) \(Spelling.counted(count, "entity", "entities")) of \(type.name)", depth: 0)
-    }
-}
-
-extension ColumnType {
-    /// The greatest integer that it holds; nil for other types.
-    fileprivate var greatest: UInt64? {
-        switch self {
-        case .int8: UInt64(Int8.max)
-        case .int16: UInt64(Int16.max)
-        case .int32: UInt64(Int32.max)
-        case .int64: UInt64(Int64.max)
-        case .uint8: UInt64(UInt8.max)
-        case .uint16: UInt64(UInt16.max)
-        case .uint32: UInt64(UInt32.max)
-        case .uint64: .max
-        default: nil
-        }
     }
 }

@@ -35,6 +35,21 @@ final class KeptBytes {
     }
 }
 
+/// Keys of the values or rows that have occurred, to tell later ones that are equal.
+struct SeenKeys {
+    private var keys: Set<[UInt8]> = []
+
+    var count: Int { keys.count }
+
+    /// Returns whether the key is a new one.
+    mutating func insert(_ key: [UInt8], _ kept: KeptBytes) throws(HornbeamError) -> Bool {
+        let size = key.count + KeptBytes.entry
+        guard keys.insert(key).inserted else { return false }
+        try kept.add(size)
+        return true
+    }
+}
+
 extension StatementValue {
     /// Bytes that an array of items takes.
     static func bytes(of items: [StatementValue]) -> Int {

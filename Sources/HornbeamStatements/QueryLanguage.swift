@@ -11,7 +11,9 @@ package enum QueryLanguage {
     /// The names of all functions, in upper case.
     package static let functions: [String] =
         (ScalarFunction.all.keys.map { $0.uppercased() }
-        + BoundAggregate.Function.allCases.map { $0.rawValue.uppercased() } + ["MATCH", "META", "RANK", "SNIPPET"])
+        + BoundAggregate.Function.allCases.map { $0.rawValue.uppercased() } + [
+            "MATCH", "META", "NOW", "RANK", "SNIPPET",
+        ])
         .sorted()
 
     /// `[EXPLAIN] SELECT … FROM …`, or a statement that changes data.

@@ -81,16 +81,11 @@ struct QueryPlan {
         var cut = Cut(offset: whole.offset, limit: whole.limit)
         let kept = KeptBytes()
         guard whole.order.isEmpty else { return try runSorted(whole, &cut, core, counts, body) }
-        var seen: Set<[UInt8]> = []
+        var seen = SeenKeys()
         var goesOn = true
         for (number, part) in parts.enumerated() where goesOn {
             try SelectRun(part, core, counts: counts?.parts[number]).run { values in
-                if !whole.isAll {
-                    let key = StatementValue.key(values)
-                    let size = key.count + KeptBytes.entry
-                    guard seen.insert(key).inserted else { return true }
-                    try kept.add(size)
-                }
+                if !whole.isAll, try !seen.insert(StatementValue.key(values), kept) { return true }
                 goesOn = try cut.take { try body(values) }
                 return goesOn
             }
@@ -136,8 +131,7 @@ struct QueryPlan {
             steps.append(PlanStep(text, depth: 0, rows: counts?.sorted))
         }
         if whole.limit != nil || whole.offset > 0 {
-            let text =
-                (whole.limit.map { "limit \($0)" } ?? "no limit") + (whole.offset > 0 ? " from \(whole.offset)" : "")
+            let text = PlanStep.cut(whole.limit, whole.offset)
             steps.append(PlanStep(text, depth: 0, rows: counts?.results))
         }
         return steps
@@ -167,16 +161,11 @@ extension Binder {
         }
         if let known = inputs.rows[place] { return known }
         let (plan, core) = try plan(statement, at: place, mayStop: false)
-        var rows = SubqueryRows(fields: plan.first.isValue ? nil : plan.names, items: [])
-        if !inputs.isForNames {
-            try run(plan, statement, core, as: "subquery in FROM") { row in
-                let item =
-                    rows.fields.map { .object(zip($0, row).map { StatementField(name: $0, item: $1) }) } ?? row[0]
-                try inputs.kept.add(item.bytes)
-                rows.items.append(item)
-                return true
-            }
+        let fields = plan.first.isValue ? nil : plan.names
+        let items = try items(of: plan, statement, core, as: "subquery in FROM") { row in
+            fields.map { .object(zip($0, row).map { StatementField(name: $0, item: $1) }) } ?? row[0]
         }
+        let rows = SubqueryRows(fields: fields, items: items)
         inputs.rows[place] = rows
         return rows
     }
@@ -189,13 +178,7 @@ extension Binder {
         guard plan.names.count == 1 else {
             throw failure("the subquery behind IN has one column, not \(plan.names.count)", at: place)
         }
-        var values: [StatementValue] = []
-        if inputs.isForNames { return values }
-        try run(plan, statement, core, as: "subquery of IN") { row in
-            try inputs.kept.add(StatementValue.bytes(of: row))
-            values += row
-            return true
-        }
+        let values = try items(of: plan, statement, core, as: "subquery of IN") { $0[0] }
         inputs.values[place] = values
         return values
     }
@@ -212,6 +195,22 @@ extension Binder {
         }
         inputs.found[place] = isFound
         return isFound
+    }
+
+    /// An item of each row of a subquery; none if only names are asked for.
+    private func items(
+        of plan: QueryPlan, _ statement: SelectStatement, _ core: StoreTransaction, as name: String,
+        _ item: ([StatementValue]) -> StatementValue
+    ) throws -> [StatementValue] {
+        var items: [StatementValue] = []
+        if inputs.isForNames { return items }
+        try run(plan, statement, core, as: name) { row in
+            let item = item(row)
+            try inputs.kept.add(item.bytes)
+            items.append(item)
+            return true
+        }
+        return items
     }
 
     /// Runs a subquery, and notes its steps for an analysis of the whole statement.

@@ -24,8 +24,7 @@ extension SelectPlan {
             steps.append(PlanStep(text, read: isDistinct ? nil : read, rows: counts?.kept))
         }
         if !isCut, limit != nil || offset > 0 {
-            let text = (limit.map { "limit \($0)" } ?? "no limit") + (offset > 0 ? " from \(offset)" : "")
-            steps.append(PlanStep(text, rows: counts?.results))
+            steps.append(PlanStep(PlanStep.cut(limit, offset), rows: counts?.results))
         }
         return steps
     }

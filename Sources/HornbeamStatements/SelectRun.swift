@@ -16,6 +16,10 @@ final class SelectRun {
     private let kept: KeptBytes
     private var scores: [RowID: Double]?
     private var tests: [Int: RowFilter] = [:]
+    /// The conditions of each source's join that have all their values as soon as the source has a row.
+    private lazy var joinTests = plan.sources.map { source in
+        source.joinConditions.filter { plan.binder.lastSource(of: $0) <= source.number }
+    }
     private var snippets: RowSnippets?
     /// Takes the counts of the steps; nearly always nil.
     private let counts: SelectCounts?
@@ -61,15 +65,10 @@ final class SelectRun {
         }
         if !plan.order.isEmpty { return try runSorted(&cut, body) }
         try withoutActuallyEscaping(body) { body in
-            var seen: Set<[UInt8]> = []
+            var seen = SeenKeys()
             try forEachRow {
                 let values = try self.plan.values(self.frame)
-                if self.plan.isDistinct {
-                    let key = StatementValue.key(values)
-                    let size = key.count + KeptBytes.entry
-                    guard seen.insert(key).inserted else { return true }
-                    try self.kept.add(size)
-                }
+                if self.plan.isDistinct, try !seen.insert(StatementValue.key(values), self.kept) { return true }
                 return try cut.take { try body(values) }
             }
             counts?.kept = seen.count
@@ -123,11 +122,9 @@ final class SelectRun {
     /// The row of the first source that the values handed on are of.
     var rowID: RowID? { frame.rows[0] }
 
-    /// The values of the columns for one row of the first source as it is stored now, whatever the conditions; nil if
-    /// it isn't stored.
-    func values(of rowID: RowID) throws -> [StatementValue]? {
-        guard let row = try core.store(plan.query.type).row(rowID) else { return nil }
-        var values: [StatementValue]?
+    /// The values of the columns for one row of the first source, whatever the conditions.
+    func values(of rowID: RowID, _ row: RowReader) throws -> [StatementValue] {
+        var values: [StatementValue] = []
         take = {
             values = try self.plan.values(self.frame)
             return false
@@ -320,9 +317,7 @@ final class SelectRun {
         try core.forEach(query, counting: counts?.joined[source.number].query) { rowID, row, _ in
             read += 1
             try fill(source.number, rowID, row, nil)
-            for condition in conditions where plan.binder.lastSource(of: condition) <= source.number {
-                guard try condition.evaluate(frame).truth == true else { return true }
-            }
+            for condition in joinTests[source.number] where try condition.evaluate(frame).truth != true { return true }
             found += 1
             goesOn = try passed(source.number)
             return goesOn
@@ -362,12 +357,11 @@ final class SelectRun {
 
     /// Whether the conditions of ON that have all their values now are true.
     private func isJoined(_ source: BoundSource) throws -> Bool {
-        guard !source.on.isEmpty else { return true }
+        let tests = joinTests[source.number]
+        guard !tests.isEmpty else { return true }
         try core.transaction.checkGoesOn()
         frame.steps = 0
-        return try source.on.allSatisfy { condition in
-            try plan.binder.lastSource(of: condition) > source.number || condition.evaluate(frame).truth == true
-        }
+        return try tests.allSatisfy { try $0.evaluate(frame).truth == true }
     }
 
     private func passWithout(_ source: BoundSource) throws -> Bool {
@@ -579,42 +573,5 @@ struct RowSorter {
 
     private mutating func grow() {
         bound = isDistinct || most < .max / 4 ? 2 * Swift.min(most, rows.count) + 1000 : .max
-    }
-}
-
-/// The groups of a statement while their rows are added.
-private struct GroupTable {
-    typealias Group = (keys: [StatementValue], aggregates: [RunningAggregate])
-
-    var groups: [Group] = []
-    private var places: [[UInt8]: Int] = [:]
-    private let scope: GroupScope
-    private let kept: KeptBytes
-
-    init(_ scope: GroupScope, _ kept: KeptBytes) {
-        self.scope = scope
-        self.kept = kept
-        // Without GROUP BY all rows are one group, also where there are none.
-        if scope.keys.isEmpty { groups.append(([], scope.aggregates.map { $0.aggregate.begin() })) }
-    }
-
-    /// The number of a group, which is new if no row with its keys was there.
-    mutating func place(of keys: [StatementValue]) throws -> Int {
-        if scope.keys.isEmpty { return 0 }
-        let bytes = StatementValue.key(keys)
-        if let known = places[bytes] { return known }
-        let size = scope.aggregates.count * MemoryLayout<RunningAggregate>.stride
-        try kept.add(bytes.count + KeptBytes.entry + StatementValue.bytes(of: keys) + size)
-        places[bytes] = groups.count
-        groups.append((keys, scope.aggregates.map { $0.aggregate.begin() }))
-        return groups.count - 1
-    }
-
-    /// Adds `times` rows with these keys and these values of aggregate arguments.
-    mutating func add(_ keys: [StatementValue], _ values: [StatementValue?], times: Int) throws {
-        let place = try place(of: keys)
-        for index in values.indices {
-            try groups[place].aggregates[index].add(values[index], times: times, kept)
-        }
     }
 }

@@ -25,7 +25,10 @@ struct UpdateRun {
     private let values: SelectPlan
     private let properties: ChangedProperties
     private let core: StoreTransaction
-    private let columns: Set<String>
+    /// The columns that are set, in their order.
+    private let columns: [Int]
+    /// Their names, and those of the columns that follow the relations that are set.
+    private let names: Set<String>
     /// Relations that the new values are made of.
     private let relationsRead: Set<String>
 
@@ -42,19 +45,22 @@ struct UpdateRun {
         try assignments.map(\.value).refuseAggregates("SET", properties)
         let type = properties.type
         columns = Set(
+            self.assignments.compactMap { if case .column(let column) = $0.property { column } else { nil } }
+        ).sorted()
+        names = Set(
             self.assignments.map {
                 switch $0.property {
                 case .column(let column): type.description.columns[column].name
                 case .relation(let side): ColumnDescription.linkedIDName(of: side.name)
                 }
             })
-        let columns = assignments.enumerated().map { number, assignment in
+        let projections = assignments.enumerated().map { number, assignment in
             Projection(
                 value: assignment.value, alias: "\(number)", place: assignment.value.place,
                 text: assignment.value.text)
         }
         let values = try SelectPlan(
-            SelectStatement(projections: columns, source: target), text, core, inputs)
+            SelectStatement(projections: projections, source: target), text, core, inputs)
         let isOwn =
             values.sources.count == 1
             && values.sources[0].contents.allSatisfy { if case .column = $0.content { true } else { false } }
@@ -66,7 +72,7 @@ struct UpdateRun {
                 default: nil
                 }
             })
-        projections = isOwn ? [] : columns
+        self.projections = isOwn ? [] : projections
     }
 
     private static func bind(
@@ -134,10 +140,12 @@ struct UpdateRun {
         for (place, rowID) in rows.rowIDs.enumerated() {
             try core.transaction.checkGoesOn()
             // A copy, because links that are read while the new row is made may have rows moved.
-            guard let old = try store.row(rowID).map({ Array($0.bytes) }),
-                let items = try projections.isEmpty ? own.values(of: rowID) : rows.values[place]
-            else { continue }
-            let (row, links) = try old.withUnsafeBytes { try changed(try RowReader($0, of: type), rowID, items, store) }
+            guard let old = try store.row(rowID).map({ Array($0.bytes) }) else { continue }
+            let (row, links) = try old.withUnsafeBytes { bytes in
+                let old = try RowReader(bytes, of: type)
+                let items = try projections.isEmpty ? own.values(of: rowID, old) : rows.values[place]
+                return try changed(old, rowID, items, store)
+            }
             var targets: [[RowID]] = []
             for (side, ids, _) in links {
                 let target = try core.store(side.target)
@@ -176,7 +184,7 @@ struct UpdateRun {
     }
 
     private func changes(_ index: IndexDescription) -> Bool {
-        index.components.contains { columns.contains($0.column) }
+        index.components.contains { names.contains($0.column) }
     }
 
     private func violation(
@@ -191,40 +199,56 @@ struct UpdateRun {
     private func changed(
         _ old: RowReader, _ rowID: RowID, _ items: [StatementValue], _ store: EntityStore
     ) throws -> (row: [UInt8], links: [(side: EdgeSide, ids: [Value], unsaved: [RowID])]) {
-        var changed: [Int: (item: StatementValue, place: TextPlace)] = [:]
+        var values: [Int: Value] = [:]
         var links: [(side: EdgeSide, ids: [Value], unsaved: [RowID])] = []
         let entity = "\(type.name) \(try old.value(0).text.shown())"
         for (assignment, item) in zip(assignments, items) {
             switch assignment.property {
             case .column(let column):
-                let former = try changed[column]?.item ?? StatementValue(try old.value(column))
-                guard let whole = former.setting(assignment.steps, to: item) else {
-                    throw properties.failure(
-                        "\(entity): \(assignment.text) leads through a value that is no object, or to no element of an "
-                            + "array", at: assignment.place)
+                guard !assignment.steps.isEmpty else {
+                    values[column] = try properties.value(item, column, at: assignment.valuePlace, of: entity)
+                    continue
                 }
-                changed[column] = (whole, assignment.valuePlace)
+                let former = try values[column] ?? old.value(column)
+                values[column] = try self.value(former, column, assignment, item, entity)
             case .relation(let side):
                 let unsaved = try unsavedTargets(side, rowID)
                 if !side.isToMany, !unsaved.isEmpty, item.isUnknown { continue }
                 links.append((side, try properties.ids(item, side, at: assignment.valuePlace, of: entity), unsaved))
             }
         }
-        var values: [Int: Value] = [:]
-        for (column, new) in changed {
-            values[column] = try properties.value(new.item, column, at: new.place, of: entity)
-        }
         let row = try type.rewriting(
             old, { _, column in values[column] != nil },
             then: { writer in
-                for (column, value) in values.sorted(by: { $0.key < $1.key }) { writer.set(value, column) }
+                for column in columns { if let value = values[column] { writer.set(value, column) } }
                 if !type.linkedIDs.isEmpty {
                     try store.setLinkedIDs(&writer, rowID) { side in
-                        links.first { $0.side === side }.map { $0.ids.last ?? .null }
+                        links.first { $0.side === side }.map { $0.ids.first ?? .null }
                     }
                 }
                 store.stamp(&writer)
             })
         return (row, links)
+    }
+
+    /// The value of a column after a part of it is set.
+    private func value(
+        _ former: Value, _ column: Int, _ assignment: BoundAssignment, _ item: StatementValue, _ entity: String
+    ) throws -> Value {
+        let (steps, place) = (assignment.steps, assignment.valuePlace)
+        if case .array(var elements) = former {
+            if case .index(let index)? = steps.first {
+                let position = index < 0 ? elements.count + index : index
+                if elements.indices.contains(position) {
+                    elements[position] = item.result ?? .null
+                    return try properties.value(StatementValue(.array(elements)), column, at: place, of: entity)
+                }
+            }
+        } else if let new = JSONRows.node(former).setting(steps, to: item.codedNode) {
+            return try properties.value(new, column, at: place, of: entity)
+        }
+        throw properties.failure(
+            "\(entity): \(assignment.text) leads through a value that is no object, or to no element of an array",
+            at: assignment.place)
     }
 }

@@ -46,10 +46,9 @@ struct PerformanceAndSizingTests {
         }
         #expect(
             printed == """
-                Event: index byCity, one range of 500 entries
-                  filter rows by visitors > 600
-                  limit 5
-                  read 45 rows, 5 passed
+                Event: index byCity, one range of 500 entries → 45 rows
+                  filter rows by visitors > 600 → 5 rows from 45
+                  limit 5 → 5 rows
                   5 results
                 """)
         try database.read { context in
@@ -58,11 +57,10 @@ struct PerformanceAndSizingTests {
         }
         #expect(
             printed == """
-                Event: scan of 20000 rows
-                  filter rows by visitors > 600
-                  sort by day desc
-                  limit 5
-                  read 20000 rows, 2772 passed
+                Event: scan of 20000 rows → 20000 rows
+                  filter rows by visitors > 600 → 2772 rows from 20000
+                  sort by day desc → 2772 rows
+                  limit 5 → 5 rows from 2772
                   5 results
                 """)
     }

@@ -201,7 +201,10 @@ public final class Database: Sendable {
             session.owner = ThreadNumber.current
             if let interruption { try session.core.transaction.interruption = interruption }
             defer { if interruption != nil { session.forgetInterruption() } }
-            if let watched { try session.core.queryWatch?.tell(watched.beginQuery) }
+            if let watched {
+                watched.noteOpening()
+                try session.core.queryWatch?.tell(watched.beginQuery)
+            }
             try checkVersion(session)
             let result = try body(Context(session))
             try session.checkIsWhole()

@@ -66,6 +66,17 @@ extension Statement {
         }
     }
 
+    /// Runs the statement, and returns its plan with counts of each step. Throws `.invalid` if it changes data.
+    ///
+    ///     print(try statement.explain(.analyze, in: context))
+    public func explain(
+        _: PlanRun.Kind, in context: Context, _ parameters: [any ColumnValue] = [],
+        named: [String: any ColumnValue] = [:]
+    ) throws -> StatementAnalysis {
+        let values = StatementParameters(parameters, named)
+        return try context.session.run { try analysis(in: try $0.core, values) }
+    }
+
     /// Returns the plan of the statement as text, like `EXPLAIN`.
     public func explain(
         in context: Context, _ parameters: [any ColumnValue] = [], named: [String: any ColumnValue] = [:]

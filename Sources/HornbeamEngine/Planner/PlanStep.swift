@@ -22,6 +22,11 @@ public struct PlanStep: Sendable, Hashable {
         self.read = read
         self.rows = rows
     }
+
+    /// The words for LIMIT and OFFSET.
+    package static func cut(_ limit: Int?, _ offset: Int) -> String {
+        (limit.map { "limit \($0)" } ?? "no limit") + (offset > 0 ? " from \(offset)" : "")
+    }
 }
 
 extension PlanStep: CustomStringConvertible {
@@ -69,8 +74,7 @@ extension Plan {
             let place = order == .byAccess && filter == nil ? " within the access" : ""
             steps.append(
                 PlanStep(
-                    (limit.map { "limit \($0)" } ?? "no limit") + (offset > 0 ? " from \(offset)" : "") + place,
-                    read: tally?.passed, rows: tally.flatMap { _ in results }))
+                    PlanStep.cut(limit, offset) + place, read: tally?.passed, rows: tally.flatMap { _ in results }))
         }
         if isCovering { steps.append(PlanStep("covering: values are those of the index")) }
         if isByValue { steps.append(PlanStep("by value: equal ones at once, counted by the index")) }

@@ -47,17 +47,23 @@ extension ColumnType {
     }
 
     /// The least and the greatest value of an integer type in words; empty for other types.
-    var bounds: String {
-        switch unwrapped {
-        case .int8: "\(Int8.min) to \(Int8.max)"
-        case .int16: "\(Int16.min) to \(Int16.max)"
-        case .int32: "\(Int32.min) to \(Int32.max)"
-        case .int64: "\(Int64.min) to \(Int64.max)"
-        case .uint8: "0 to \(UInt8.max)"
-        case .uint16: "0 to \(UInt16.max)"
-        case .uint32: "0 to \(UInt32.max)"
-        case .uint64: "0 to \(UInt64.max)"
-        default: ""
+    var bounds: String { integers.map { "\($0.lowerBound) to \($0.upperBound)" } ?? "" }
+
+    /// The integers that it holds; nil for other types.
+    package var integers: ClosedRange<Int128>? {
+        func range<Integer: FixedWidthInteger>(_: Integer.Type) -> ClosedRange<Int128> {
+            Int128(Integer.min)...Int128(Integer.max)
+        }
+        return switch unwrapped {
+        case .int8: range(Int8.self)
+        case .int16: range(Int16.self)
+        case .int32: range(Int32.self)
+        case .int64: range(Int64.self)
+        case .uint8: range(UInt8.self)
+        case .uint16: range(UInt16.self)
+        case .uint32: range(UInt32.self)
+        case .uint64: range(UInt64.self)
+        default: nil
         }
     }
 

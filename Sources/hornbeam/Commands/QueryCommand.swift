@@ -58,18 +58,19 @@ enum QueryCommand {
             let query = EntityQuery(
                 type: description.name, sort: sort.map { .column($0.column, descending: $0.descending) }, limit: limit,
                 offset: offset)
-            try answer(try entities(query, core, arguments), core, description, arguments, console)
+            let entities = try entities(query, core, arguments, isAnalysed: arguments.has("explain"))
+            try answer(entities, core, description, arguments, console)
         }
         return .ok
     }
 
     /// The entities of a query for which the condition of --where is true.
     static func entities(
-        _ query: EntityQuery, _ core: StoreTransaction, _ arguments: Arguments
+        _ query: EntityQuery, _ core: StoreTransaction, _ arguments: Arguments, isAnalysed: Bool = false
     ) throws -> FilteredEntities {
         try FilteredEntities(
             query, where: arguments.value("where"), in: core, try parameters(arguments),
-            isAnalysed: arguments.has("explain"))
+            isAnalysed: isAnalysed)
     }
 
     /// The values of --param and --set.

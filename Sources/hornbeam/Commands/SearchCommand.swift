@@ -41,7 +41,7 @@ enum SearchCommand {
             let words = Filter.matches(TextMatch(columns: columns, query: search, using: index.name))
             let query = EntityQuery(
                 type: type.name, filter: words, sort: [.bestScore], limit: limit, offset: offset)
-            let entities = try QueryCommand.entities(query, core, arguments)
+            let entities = try QueryCommand.entities(query, core, arguments, isAnalysed: arguments.has("explain"))
             try answer(entities, from: offset, core, type, arguments, console)
         }
         return .ok

@@ -179,8 +179,10 @@ struct ShellTests {
             input: ".timer on\n.explain on\nSELECT id FROM Book WHERE year > 1960 AND LENGTH(title) < 8;")
         #expect(run.output == "id\n───\nsol\n")
         let lines = run.errors.split(separator: "\n").map(String.init)
-        #expect(lines.first == "Book: scan of 5 rows", "\(run.errors)")
-        #expect(lines.contains("  read 5 rows, 4 passed") && lines.contains { $0.hasPrefix("  1 result, ") })
+        #expect(lines.first == "Book: scan of 5 rows → 5 rows", "\(run.errors)")
+        #expect(lines.contains("  filter rows by year > 1960 → 4 rows from 5"), "\(run.errors)")
+        #expect(lines.contains { $0.hasPrefix("  test a condition of WHERE ") && $0.hasSuffix(" → 1 row from 4") })
+        #expect(lines.contains { $0.hasPrefix("  1 result, ") })
         #expect(lines.last?.wholeMatch(of: /time: [0-9.]+ (µs|ms|s) for 1 result/) != nil)
     }
 

@@ -61,7 +61,10 @@ struct PlanRunTests {
         // Rows 3, 13, 23, 33, 43, 53, 63, 73 have the weights 3, 13, 23, 33, 43, 3, 13, 23.
         #expect(run.rowsPassed == 4 && (8...20).contains(run.rowsRead) && run.results == 4 && run.parts.isEmpty)
         #expect(run.duration > .zero)
-        #expect("\(run)" == "\(run.plan)\n  read \(run.rowsRead) rows, 4 passed\n  4 results")
+        #expect(run.steps.map(\.text) == run.plan.steps().map(\.text))
+        #expect(run.steps.map(\.rows) == [run.rowsRead, 4, 4] && run.steps[1].read == run.rowsRead)
+        #expect(run.steps[0].read == run.entriesRead && (run.rowsRead...20).contains(run.entriesRead))
+        #expect("\(run)" == (run.steps.lines + ["  4 results"]).joined(separator: "\n"))
 
         let scan = try Part.filter(\.price != 7).explain(.analyze, in: context)
         #expect(scan.rowsRead == 200 && scan.rowsPassed == 199 && scan.results == 199)
@@ -74,7 +77,7 @@ struct PlanRunTests {
 
         let either = try Part.filter(\.weight == 3 || \.weight == 4).explain(.analyze, in: context)
         #expect(either.parts.map(\.found) == [8] && either.rowsRead == 8 && either.results == 8)
-        #expect("\(either)".contains("gathered 8 rows by index byWeight, 2 ranges of 8 entries"))
+        #expect("\(either)".contains("\n  gathered by index byWeight, 2 ranges of 8 entries → 8 rows\n"))
 
         let ranked = try Part.filter(.string(\.text, matches: "brass")).filter(\.price < 60).limit(2)
             .explain(.analyze, in: context)

@@ -44,6 +44,7 @@ extension Database {
                 if onDrift != .ignore, kind != .building, let drift = try work.drift(of: maintained) {
                     guard onDrift == .rebuild else { throw drift }
                     kind = .building
+                    watch?.noteBuild(of: registration)
                     (stored, maintained) = try work.run(kind)
                 }
                 if kind == .none { transaction.durability = .none }

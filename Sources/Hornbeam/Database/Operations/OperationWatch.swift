@@ -51,7 +51,9 @@ final class OperationWatch: Sendable {
         _ level: Database.LogEntry.Level, _ event: Database.LogEntry.Event, _ message: @autoclosure () -> String,
         _ values: @autoclosure () -> [String: Value] = [:]
     ) {
-        guard let log, !log.queue.isHandling else { return }
+        // A write of the handler may be the one that fails the file, which happens once. Other entries of its own
+        // operations would follow one another for ever.
+        guard let log, event == .failed || !log.queue.isHandling else { return }
         log.queue.add(Database.LogEntry(level, event, message(), values()))
     }
 
@@ -130,14 +132,19 @@ final class OperationWatch: Sendable {
     func begin(_ kind: Database.Span.Kind) -> WatchedTransaction {
         let number = nextNumber()
         let ended = beginSpan(Database.Span(id: number, parent: nil, kind: kind, name: ""))
-        let transaction = WatchedTransaction(self, number, kind, ended)
-        if kind == .read { reads.withLock { $0[number] = OpenRead(began: transaction.began) } }
-        return transaction
+        return WatchedTransaction(self, number, kind, ended)
     }
+
+    /// Notes that a read keeps pages from now on, if the log asks for reads that are open for long.
+    fileprivate func open(_ read: WatchedTransaction) {
+        if looksAtReads { reads.withLock { $0[read.number] = OpenRead(began: .now) } }
+    }
+
+    private var looksAtReads: Bool { log?.bounds.longRead != nil }
 
     fileprivate func end(_ transaction: WatchedTransaction, _ times: WatchedTransaction.Times, _ error: (any Error)?) {
         let duration = transaction.began.duration(to: .now)
-        if transaction.kind == .read { reads.withLock { $0[transaction.number] = nil } }
+        if transaction.kind == .read, looksAtReads { reads.withLock { $0[transaction.number] = nil } }
         endSpan(transaction.ended, Database.SpanEnd(duration: duration, error: error, rows: nil))
         if let error { note(error, during: "a \(transaction.kind.rawValue)") }
         guard let bound = log?.bounds.slowTransaction, duration >= bound else { return }
@@ -236,6 +243,8 @@ final class WatchedTransaction: Sendable {
         self.ended = ended
     }
 
+    /// The read has a snapshot now. It may have waited for its thread before.
+    func noteOpening() { watch.open(self) }
     func noteTurn() { times.withLock { $0.began = .now } }
     func noteCommit() { times.withLock { $0.committed = .now } }
 
