@@ -70,7 +70,7 @@ struct StatementAnalysisTests {
                 """
             ),
             (
-                "SELECT w.name, t.id FROM Writer w JOIN w.tales AS t WHERE LENGTH(w.name) > 2 AND LENGTH(t.kind) + t.year > 8",
+                "SELECT t.id FROM Writer w JOIN w.tales AS t WHERE LENGTH(w.name) > 2 AND LENGTH(t.kind) + t.year > 8",
                 """
                 Writer: scan of 3 rows → 3 rows
                   count known without reading
