@@ -35,8 +35,12 @@ package struct FilteredEntities {
 
     /// The number of entities. Reads none if the planner knows it.
     package func count() throws -> Int {
-        if plan.isCut { return try core.count(plan.query, counting: counts?.query) }
         var count = 0
+        if plan.isCut {
+            count = try core.count(plan.query, counting: counts?.query)
+            counts?.results = count
+            return count
+        }
         try forEach { _, _, _ in
             count += 1
             return true

@@ -130,6 +130,16 @@ struct FilteredEntitiesTests {
         #expect(try !related.explanation().contains("follow"))
     }
 
+    @Test("an analysed count has the counts of its steps")
+    func analysedCount() throws {
+        let store = try store()
+        let query = EntityQuery(type: "Package", limit: 2)
+        let entities = try FilteredEntities(query, where: "size > 1", in: store.core, isAnalysed: true)
+        #expect(try entities.count() == 2)
+        let plan = try entities.explanation()
+        #expect(plan.contains("\n  limit 2 → 2 rows"), "\(plan)")
+    }
+
     @Test("parameters have the values that are given, and no others may be given")
     func parameters() throws {
         let store = try store()
