@@ -4,8 +4,8 @@
 package enum QueryLanguage {
     /// The words that a statement is made of, in upper case, for those who complete what a person types.
     package static let keywords: [String] = StatementParser.reserved.union([
-        "ASC", "COLLATE", "DELETE", "DESC", "ESCAPE", "EXISTS", "FIRST", "FOR", "INSERT", "INTO", "LAST", "LIKE",
-        "NULLS", "RETURNING", "SET", "UNION", "UPDATE", "UPSERT", "VALUE", "VALUED", "VALUES", "WITH",
+        "ANALYZE", "ASC", "COLLATE", "DELETE", "DESC", "ESCAPE", "EXISTS", "FIRST", "FOR", "INSERT", "INTO", "LAST",
+        "LIKE", "NULLS", "RETURNING", "SET", "UNION", "UPDATE", "UPSERT", "VALUE", "VALUED", "VALUES", "WITH",
     ]).sorted()
 
     /// The names of all functions, in upper case.

@@ -8,7 +8,8 @@ enum SQLCommand {
         path: ["sql"],
         summary: "ask in the query language: SELECT … FROM … WHERE …",
         discussion: "SELECT columns FROM Type [JOIN t.relation AS r] [UNNEST t.array AS e] [WHERE …] [GROUP BY …] "
-            + "[HAVING …] [ORDER BY …] [LIMIT …] [OFFSET …]; EXPLAIN before it prints how it would be answered. "
+            + "[HAVING …] [ORDER BY …] [LIMIT …] [OFFSET …]; EXPLAIN before it prints how it would be answered, "
+            + "EXPLAIN ANALYZE runs it and prints how, with counts. "
             + "Docs/query-language.md says all. Values are given for ?, ?2 and $name; what reads as JSON is that "
             + "value, anything else a text.",
         operands: [.store, OperandDeclaration(name: "STATEMENT", help: "what is asked")],
