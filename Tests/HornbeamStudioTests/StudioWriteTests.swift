@@ -169,6 +169,15 @@ struct StudioWriteTests {
         #expect((found["rows"] as? [[[String: String]]])?[0][0]["n"] == "40")
     }
 
+    @Test("as statements have a plan with the counts of each step")
+    func steps() throws {
+        let store = try store()
+        let studio = try RunningStudio(store.file, write: true)
+        let reply = try studio.run("UPDATE Job SET pay = 1 WHERE id = 1").json()
+        let last = try #require((reply["plan"] as? [[String: Any]])?.last)
+        #expect(last["text"] as? String == "set pay" && last["rows"] as? Int == 1)
+    }
+
     @Test("are refused without --write, whatever asks for them")
     func readOnly() throws {
         let (_, studio) = try Studios.shared()

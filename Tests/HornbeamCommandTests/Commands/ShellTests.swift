@@ -226,7 +226,7 @@ struct ShellTests {
                 + ".explain on\nDELETE FROM Author WHERE name = 'Ada';")
         #expect(run.code == 0 && run.output == #"{"name":"Ada"}"# + "\n" + #"{"n":1}"# + "\n", "\(run)")
         #expect(run.errors.hasPrefix("1 entity changed\n") && run.errors.hasSuffix("\n1 entity changed\n"), "\(run)")
-        #expect(run.errors.contains("\n  delete\n"), "\(run)")
+        #expect(run.errors.contains("\n  delete → 1 row\n"), "\(run)")
         // A pipe that broke before WHERE.
         let cut = try shell(input: "SELECT id FROM Author;\nDELETE FROM Book")
         #expect(cut.code == 1 && cut.errors.contains("line 2: a statement that changes data ends with"), "\(cut)")

@@ -105,7 +105,7 @@ struct ChangedValuesTests {
                 }
                 try #require(entries.count == 3)
                 // The key of the second offer leads to the third one, which has another.
-                _ = try core.transaction.put(tree, entries[1].key, entries[2].value)
+                try core.transaction.put(tree, entries[1].key, entries[2].value)
             }
         }
         let error = #expect(throws: HornbeamError.self) {
