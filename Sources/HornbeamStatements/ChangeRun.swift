@@ -228,7 +228,7 @@ struct ReturnedColumns {
         try core.flush()
         let run = SelectRun(plan, core)
         return try rowIDs.compactMap { rowID in
-            // Asked for anew, because reading relations may write what waits.
+            // Read again for each row, because reading relations may write gathered changes.
             try core.store(plan.query.type).row(rowID).map { ResultRow(columns, try run.values(of: rowID, $0)) }
         }
     }

@@ -17,7 +17,7 @@ struct GroupTable {
         if scope.keys.isEmpty { groups.append(([], scope.aggregates.map { $0.aggregate.begin() })) }
     }
 
-    /// The number of a group, which is new if no row with its keys was there.
+    /// The number of the group with these keys. Makes the group if there is none.
     mutating func place(of keys: [StatementValue]) throws -> Int {
         if scope.keys.isEmpty { return 0 }
         let bytes = StatementValue.key(keys)

@@ -35,7 +35,7 @@ final class KeptBytes {
     }
 }
 
-/// Keys of the values or rows that have occurred, to tell later ones that are equal.
+/// The keys of the values or rows so far, which recognize later ones that are equal.
 struct SeenKeys {
     private var keys: Set<[UInt8]> = []
 

@@ -114,7 +114,7 @@ struct QueryPlan {
     /// Counts for a run.
     var counts: QueryCounts { QueryCounts(parts) }
 
-    /// The steps of the plan, with their counts if the plan was carried out with these.
+    /// The steps of the plan, with their counts if these are from a run of the plan.
     func steps(
         _ statement: SelectStatement, _ core: StoreTransaction, _ counts: QueryCounts? = nil
     ) throws -> [PlanStep] {

@@ -2,7 +2,7 @@
 // A plan as steps: the planner's for the first source, then one for each thing that is done with its rows.
 
 extension SelectPlan {
-    /// The steps of the plan, with their counts if the plan was carried out with these.
+    /// The steps of the plan, with their counts if these are from a run of the plan.
     func steps(
         _ statement: SelectStatement, _ core: StoreTransaction, _ counts: SelectCounts? = nil
     ) throws -> [PlanStep] {

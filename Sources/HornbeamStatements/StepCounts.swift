@@ -8,11 +8,11 @@ import HornbeamEngine
 final class SelectCounts {
     /// A source behind the first one.
     struct Joined {
-        /// The number of rows of the sources before it, each of which it was looked through for.
+        /// Number of runs: one for each row of the sources before it.
         var runs = 0
         /// The counts of the query that finds its rows, if it has one.
         let query = PlanTally()
-        /// Rows, linked entities or elements that were looked at.
+        /// Rows, linked entities or elements that were read.
         var read = 0
         /// Rows that were joined; of an outer join also those without a match.
         var rows = 0
@@ -36,7 +36,7 @@ final class SelectCounts {
     var groups = 0
     /// Number of groups for which HAVING is true.
     var having = 0
-    /// Number of rows that a sort or DISTINCT has left, of a sort within LIMIT and OFFSET.
+    /// Number of rows after a sort or DISTINCT. A sort keeps only the rows that OFFSET and LIMIT need.
     var kept = 0
     var results = 0
 
@@ -45,7 +45,7 @@ final class SelectCounts {
     /// Number of rows that came to the conditions on a source.
     func reached(_ number: Int) -> Int { number == 0 ? first + joined[0].rows : joined[number].rows }
 
-    /// `taken`, nil if an index told the result without these rows.
+    /// `taken`; nil if an index gave the result without these rows.
     var takenRows: Int? { taken == 0 ? nil : taken }
 
     /// Number of rows that passed the conditions on a source.
@@ -69,7 +69,7 @@ public struct StatementAnalysis: Sendable, Hashable {
     public var steps: [PlanStep] = []
     /// Number of rows of the result.
     public var results = 0
-    /// Number of different pages of the file that were looked at, also to plan and for subqueries.
+    /// Number of different pages of the file that were read, also to plan and for subqueries.
     public var pagesRead = 0
     /// The time for binding names, running subqueries and planning.
     public var planning = Duration.zero

@@ -64,13 +64,13 @@ extension PlanRun: CustomStringConvertible {
 
 /// Counts the work of a running plan.
 package final class PlanTally {
-    /// Entries of an index and ids from which rows were looked up. Paths that come by the rows themselves have none.
+    /// Number of index entries and ids from which rows were looked up. Paths that read the rows directly have none.
     var entries = 0
     package var rows = 0
     package var passed = 0
     package private(set) var parts: [PlanRun.Part] = []
 
-    /// Whether the plan was carried out. A result that is known beforehand needs no run of it.
+    /// Whether the plan was run. A known result needs no run.
     var isUsed = false
 
     package init() {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a plan, one for each line of its text. A plan that was carried out has counts in its steps.
+// The steps of a plan, one for each line of its text. A plan that was run has counts in its steps.
 
 /// A step of a plan: a line of `explain`. After `explain(.analyze)` it has counts of its work.
 public struct PlanStep: Sendable, Hashable {
@@ -7,12 +7,12 @@ public struct PlanStep: Sendable, Hashable {
     public var text: String
     /// The number of steps that this one belongs to: its indentation in the text of the plan.
     public var depth: Int
-    /// How often the step was carried out, if another step has it carried out for each of its rows; otherwise nil.
+    /// Number of runs, if another step runs this one for each of its rows; otherwise nil.
     public var runs: Int?
     /// Number of rows, index entries or elements that came into the step, in all its runs. Nil if they weren't counted.
     public var read: Int?
-    /// Number of rows that came out of the step, in all its runs. Nil if the plan wasn't carried out, or needed no rows
-    /// from this step.
+    /// Number of rows that came out of the step, in all its runs. Nil if the plan wasn't run, or needed no rows from
+    /// this step.
     public var rows: Int?
 
     package init(_ text: String, depth: Int = 1, runs: Int? = nil, read: Int? = nil, rows: Int? = nil) {
@@ -91,6 +91,6 @@ extension Plan {
 }
 
 extension Plan: CustomStringConvertible {
-    /// Some lines of text.
+    /// The plan as lines of text, for people.
     public var description: String { steps().lines.joined(separator: "\n") }
 }
