@@ -97,8 +97,8 @@ struct ChangedProperties {
 }
 
 extension StatementValue {
-    /// The value for a column of this type. Returns nil if only the item's JSON gives the value, or the reason why there
-    /// is none.
+    /// The value for a column of this type. Returns nil if only the item's JSON gives the value, or the reason for
+    /// none.
     fileprivate func stored(as type: ColumnType) -> Value? {
         switch (type.unwrapped, self) {
         case (.string, .value(.string)), (.data, .value(.data)), (.bool, .value(.bool)), (.date, .value(.date)),
