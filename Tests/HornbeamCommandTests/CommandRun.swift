@@ -121,6 +121,7 @@ final class RunningCommand {
     }
 
     func interrupt() { Glibc.kill(process.processIdentifier, SIGINT) }
+    func hangUp() { Glibc.kill(process.processIdentifier, SIGHUP) }
     func kill() { Glibc.kill(process.processIdentifier, SIGKILL) }
 
     func wait() throws -> (output: String, errors: String, code: Int32) {

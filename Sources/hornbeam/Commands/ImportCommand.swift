@@ -30,11 +30,11 @@ enum ImportCommand {
         let schemaPath = arguments.value("schema")
         let entities = try schemaPath.map { ($0, try SchemaFile.read($0)) }
         let start = ContinuousClock.now
+        Interruption.watch()
         let committed = try OpenStore.writing(arguments.file, create: entities != nil) { store in
             let schema = try prepare(store, entities, console)
             let type = try Selection.type(arguments.type, in: schema.descriptions)
             let source = try source(arguments, type, in: schema.descriptions)
-            Interruption.watch()
             var work = Import(
                 store: store, schema: schema, type: type, batchSize: batchSize, source: source, console: console)
             try work.run()

@@ -47,6 +47,10 @@ final class CSVSource: ImportSource {
         let reader = try CSVReader(try LineReader.open(path, keepsEnds: true))
         self.reader = reader
         guard let header = try reader.next() else {
+            if Interruption.isRequested {
+                fields = []
+                return
+            }
             throw CommandError("\(reader.path) is empty: CSV begins with the names of columns")
         }
         let names = type.columns.map(\.name) + type.relations.map(\.name)

@@ -108,13 +108,14 @@ struct LineReader: ~Copyable {
     private mutating func fill() throws(StorageError) {
         let held = buffer.count
         buffer.append(contentsOf: repeatElement(0, count: Self.chunkSize))
-        var result = -1
-        repeat {
+        // A signal that came before the read wouldn't end it.
+        var (result, code) = (-1, EINTR)
+        while result < 0, code == EINTR, !Interruption.isRequested {
             result = buffer.withUnsafeMutableBytes {
                 read(descriptor, $0.baseAddress.map { $0 + held }, Self.chunkSize)
             }
-        } while result < 0 && errno == EINTR && !Interruption.isRequested
-        let code = errno
+            code = errno
+        }
         buffer.removeSubrange((held + max(0, result))...)
         if result < 0, code != EINTR { throw .io(operation: "read", path: path, errno: code) }
         if result <= 0 { isAtEnd = true }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ctrl-C during long work, or the loss of the terminal: the first signal asks the command to end cleanly, a second one
-// kills the process as usual.
+// kills the process as usual. A second SIGHUP is ignored: kernel and shell both send one when the terminal is lost.
 
 import Dispatch
 import Glibc
@@ -13,10 +13,12 @@ enum Interruption {
 
     static let signals = [SIGINT, SIGTERM, SIGHUP]
 
-    /// Starts catching these signals, unless the parent wants them ignored (`nohup`, `&` in a script).
+    /// Starts catching these signals, unless the parent wants them ignored (`nohup`, `&` in a script). Forgets a Ctrl-C
+    /// of the work before, but not a signal that ends the process.
     static func watch() {
         // Initialises it before a handler can run: a handler must not initialise anything.
-        caught.store(0, ordering: .relaxed)
+        _ = caught.compareExchange(expected: SIGINT, desired: 0, ordering: .relaxed)
+        if isTermination { return }
         var unblocked = sigset_t()
         sigemptyset(&unblocked)
         for number in signals {
@@ -27,8 +29,15 @@ enum Interruption {
                 && unsafeBitCast(former.__sigaction_handler.sa_handler, to: Int.self) == 1
             if isIgnored { continue }
             var action = sigaction()
-            action.__sigaction_handler.sa_handler = { Interruption.caught.store($0, ordering: .relaxed) }
-            action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND))
+            action.__sigaction_handler.sa_handler = { number in
+                // Ctrl-C doesn't replace a signal that ends the process.
+                if number == SIGINT {
+                    _ = Interruption.caught.compareExchange(expected: 0, desired: number, ordering: .relaxed)
+                } else {
+                    Interruption.caught.store(number, ordering: .relaxed)
+                }
+            }
+            action.sa_flags = number == SIGHUP ? 0 : Int32(bitPattern: UInt32(SA_RESETHAND))
             sigaction(number, &action, nil)
             sigaddset(&unblocked, number)
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entities from CSV: what a spreadsheet or the shell writes.
 
+import Foundation
 import HornbeamTestSupport
 import Testing
 
@@ -59,6 +60,16 @@ struct CSVImportTests {
     func spaces() throws {
         #expect(try load("id,s,b\n1, a\t,true\n").code == 0)
         #expect(try CommandRun("export", file, "T").output == #"{"id":1,"s":" a\t","b":true}"# + "\n")
+    }
+
+    @Test("Ctrl-C before the header ends the import")
+    func interruptedHeader() throws {
+        let run = try RunningCommand(["import", file, "T", "-", "--csv"], input: Pipe())
+        try run.waitUntilItReads()
+        run.interrupt()
+        let ended = try run.wait()
+        #expect(ended.code == 130, "\(ended)")
+        #expect(ended.errors.hasPrefix("interrupted: 0 T entities committed; "), "\(ended)")
     }
 
     @Test("what the shell writes as CSV comes back exactly")
