@@ -170,7 +170,19 @@ enum OpenStore {
             return held?.transaction
         }
         guard let open else { return }
-        try closing(open.store) { _ in if keeps { try open.commit() } else { open.rollBack() } }
+        try closing(open.store) { _ in if keeps { try commit(open) } else { open.rollBack() } }
+    }
+
+    /// Commits the transaction. An error tells the outcome.
+    private static func commit(_ open: HeldTransaction) throws {
+        do {
+            try open.commit()
+        } catch {
+            var outcome = "the transaction is rolled back"
+            // The journal may hold the commit or not.
+            if case .failed? = error as? StorageError { outcome = "it is unknown whether the transaction is committed" }
+            throw CommandError("\(error); \(outcome)")
+        }
     }
 
     /// Opens the store at `path` for the length of `body`; makes it if `create` allows it.

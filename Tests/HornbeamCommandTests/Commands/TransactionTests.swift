@@ -59,6 +59,20 @@ struct TransactionTests {
         #expect(try authors() == ["2"])
     }
 
+    @Test("a COMMIT that fails says that the transaction is rolled back")
+    func failedCommit() throws {
+        // More than the file has room for. Random, because text that repeats is compressed.
+        let name = Data((0..<100_000).map { _ in UInt8.random(in: 0...255) }).base64EncodedString()
+        try library.folder.write("in.sql", "BEGIN;\nINSERT INTO Author (id, name) VALUES (7, '\(name)');\nCOMMIT;\n")
+        // In units of 512 bytes.
+        let run = try CommandRun(
+            shell: "trap '' XFSZ && ulimit -f 512 && hornbeam library.hornbeam -f in.sql", in: library.folder.path)
+        #expect(run.code == 1, "\(run)")
+        #expect(run.errors.hasPrefix("1 entity changed\nhornbeam: in.sql, line 3: no space left for "), "\(run)")
+        #expect(run.errors.hasSuffix("; the transaction is rolled back\n"), "\(run)")
+        #expect(try authors() == ["2"])
+    }
+
     @Test("the end of the input within a transaction is an error; .quit is none")
     func ends() throws {
         let cut = try shell(input: "BEGIN;\n\(Self.insertion)")
@@ -106,6 +120,22 @@ struct TransactionTests {
         #expect(refused.code == 1 && refused.errors.contains("started with --readonly"), "\(refused)")
         let statement = try CommandRun("sql", file, "BEGIN")
         #expect(statement.code == 1 && statement.errors.contains("between BEGIN and COMMIT in 'hornbeam shell'"))
+    }
+
+    @Test("every signal of a lost terminal after the first is ignored while the transaction is rolled back")
+    func hangUps() throws {
+        let input = Pipe()
+        let run = try RunningCommand([file], input: input)
+        try input.fileHandleForWriting.write(contentsOf: Data("BEGIN;\n\(Self.insertion)".utf8))
+        try run.waitUntilItReads()
+        for _ in 0..<3 {
+            run.hangUp()
+            usleep(200)
+        }
+        try input.fileHandleForWriting.close()
+        let ended = try run.wait()
+        #expect(ended.code == 130 && ended.errors.hasSuffix("\nthe transaction is rolled back\n"), "\(ended)")
+        #expect(try authors() == ["2"])
     }
 
     @Test("another process reads the committed state while a transaction is open, and can't write")
