@@ -61,8 +61,11 @@ package struct PlannedStatement {
             guard case .slot(let slot) = column.value, let (source, content) = first.binder.content(of: slot),
                 source.number == 0, case .column(let number) = content, let type = source.type?.description
             else { return nil }
+            let columnType = type.columns[number].type
+            // A statement's value is the parsed JSON, not its text.
+            if columnType.hasJSON { return nil }
             numbers.append(number)
-            types.append(type.columns[number].type)
+            types.append(columnType)
         }
         return StoredColumns(numbers: numbers, types: types)
     }
@@ -70,6 +73,17 @@ package struct PlannedStatement {
     /// Calls `body` with each stored row of the result until it returns false.
     package func runStored(_ body: (RowReader) throws -> Bool) throws {
         try SelectRun(plan.first, core).forEachEntity { _, row, _ in try body(row) }
+    }
+}
+
+extension ColumnType {
+    /// Whether values of the type are JSON or arrays of it.
+    fileprivate var hasJSON: Bool {
+        switch self {
+        case .json: true
+        case .array(let type), .optional(let type): type.hasJSON
+        default: false
+        }
     }
 }
 

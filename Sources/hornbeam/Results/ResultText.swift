@@ -133,20 +133,30 @@ struct SeparatedValues: ResultWriter {
         }
     }
 
-    /// Adds a row of these fields.
+    /// Adds a row of these fields. A row that can't be read leaves nothing of its line.
     mutating func add(_ row: RowReader, _ fields: [Field]) throws {
-        for place in fields.indices {
-            separate(place)
-            let column = fields[place].column
-            switch fields[place].form {
-            case .int: if let number = try row.int(column) { append(number) }
-            case .uint: if let number = try row.uint(column) { append(number, isNegative: false) }
-            case .double: if let number = try row.double(column) { append(number) }
-            case .text: try appendText(row, column)
-            case .other: append(try row.value(column))
+        let start = lines.count
+        do {
+            for place in fields.indices {
+                separate(place)
+                try append(row, fields[place])
             }
+        } catch {
+            lines.removeSubrange(start...)
+            throw error
         }
         try end()
+    }
+
+    private mutating func append(_ row: RowReader, _ field: Field) throws {
+        let column = field.column
+        switch field.form {
+        case .int: if let number = try row.int(column) { append(number) }
+        case .uint: if let number = try row.uint(column) { append(number, isNegative: false) }
+        case .double: if let number = try row.double(column) { append(number) }
+        case .text: try appendText(row, column)
+        case .other: append(try row.value(column))
+        }
     }
 
     private mutating func appendText(_ row: RowReader, _ column: Int) throws {

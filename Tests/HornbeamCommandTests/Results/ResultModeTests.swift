@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The output of each mode, to the byte: null, missing and empty values, wide characters, and texts that try to be more.
 
+import Foundation
+import Hornbeam
 import HornbeamTestSupport
 import Testing
+
+@testable import HornbeamCommand
 
 @Suite("Modes of results")
 struct ResultModeTests {
@@ -129,6 +133,52 @@ struct ResultModeTests {
         #expect(csv == "list,object,gone,half,yes\n\"[1,\"\"x\"\"]\",\"{\"\"a\"\":1}\",,0.5,true\n")
         let line = try CommandRun(library.file, "-m", "line", "-c", statement).output
         #expect(line.contains("  gone = \n") && line.contains("  half = 0.5\n"))
+    }
+
+    @Test("a column of JSON in csv and tsv is its value, alone or beside an expression")
+    func storedJSON() throws {
+        let schema = #"""
+            {"entities": [{"name": "T", "columns": [{"name": "id", "type": "int64"}, {"name": "j", "type": "json?"},
+              {"name": "list", "type": "[json]?"}]}]}
+            """#
+        let file = library.folder.path("json.hornbeam")
+        #expect(try CommandRun("schema", "apply", file, try library.folder.write("json.json", schema)).code == 0)
+        let row = #"{"id":1,"j":"a, b","list":["c",{"k":1}]}"#
+        #expect(try CommandRun("import", file, "T", "-", input: row).code == 0)
+        let list = #""[""c"",{""k"":1}]""#
+        for (columns, output) in [
+            ("j", "j\n\"a, b\"\n"), ("j, 1 AS n", "j,n\n\"a, b\",1\n"),
+            ("list", "list\n\(list)\n"), ("list, 1 AS n", "list,n\n\(list),1\n"),
+        ] {
+            #expect(try CommandRun(file, "-m", "csv", "-c", "SELECT \(columns) FROM T").output == output)
+        }
+        #expect(try CommandRun(file, "-m", "tsv", "-c", "SELECT j FROM T").output == "j\na, b\n")
+    }
+
+    @Test("a stored row that can't be read leaves nothing of its line in csv")
+    func damagedRow() throws {
+        let layout = RowLayout(columns: [.init(name: "id", type: .int64), .init(name: "name", type: .string)])
+        defer { withExtendedLifetime(layout) {} }
+        var row = RowWriter(layout: layout)
+        row.setInt(7, 0)
+        row.setString("ab", 1)
+        var bytes = try row.finish()
+        let file = try CommandRun.file(library.folder, "rows")
+        let sink = ByteSink(descriptor: file.fileDescriptor, path: "rows")
+        let console = Console()
+        console.target = sink
+        var writer = try SeparatedValues(["id", "name"], .comma, console)
+        let fields: [SeparatedValues.Field] = [.init(column: 0, form: .int), .init(column: 1, form: .text)]
+        try bytes.withUnsafeBytes { try writer.add(RowReader($0, layout: layout), fields) }
+        // The text is no UTF-8.
+        bytes[bytes.count - 1] = 0xFF
+        #expect(throws: HornbeamError.self) {
+            try bytes.withUnsafeBytes { try writer.add(RowReader($0, layout: layout), fields) }
+        }
+        try writer.finish()
+        try sink.flush()
+        try file.close()
+        #expect(try library.folder.read("rows") == "id,name\n7,ab\n")
     }
 
     @Test("an unknown mode is an error that names the nearest")
