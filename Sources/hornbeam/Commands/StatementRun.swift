@@ -23,10 +23,12 @@ struct StatementRun {
     /// - Throws: `InterruptedWork` after Ctrl-C; the rows before it are printed.
     func run(_ statement: Statement, on path: String) throws {
         var remarks: [String] = []
+        // Also after an error: changes stay if their rows can't be printed, or the person leaves the pager.
+        defer { for remark in remarks { console.answer(remark) } }
         do {
             try console.paged {
                 if statement.changesData {
-                    remarks = try change(statement, path)
+                    try change(statement, path, &remarks)
                     return
                 }
                 try OpenStore.snapshot(path) { transaction in
@@ -39,7 +41,6 @@ struct StatementRun {
             guard (HornbeamError.typed(error) as? HornbeamError)?.code == .cancelled else { throw error }
             throw InterruptedWork()
         }
-        for remark in remarks { console.answer(remark) }
     }
 
     /// Returns what is to be said about the run.
@@ -102,8 +103,8 @@ struct StatementRun {
         do {
             try planned.runStored { row in
                 if Interruption.isRequested { throw InterruptedWork() }
-                found += 1
                 try writer.add(row, fields)
+                found += 1
                 return true
             }
         } catch {
@@ -122,8 +123,8 @@ struct StatementRun {
         return try print(writer) { try statement.run(in: core, parameters, $0) }
     }
 
-    /// Changes data, and prints the rows of RETURNING.
-    private func change(_ statement: Statement, _ path: String) throws -> [String] {
+    /// Changes data, and prints the rows of RETURNING. Adds the remarks once the change is made.
+    private func change(_ statement: Statement, _ path: String, _ remarks: inout [String]) throws {
         if isReadOnly { throw CommandError("the statement would write, and the shell was started with --readonly") }
         let start = ContinuousClock.now
         let result = try OpenStore.changing(path) { core in
@@ -131,16 +132,15 @@ struct StatementRun {
                 try statement.execute(in: core, parameters, isAnalysed: isExplained)
             }
         }
+        remarks += result.analysis?.steps.lines ?? []
+        let time = isTimed ? " in \(Spelling.time(start.duration(to: .now)))" : ""
+        remarks.append(Spelling.counted(result.count, "entity", "entities") + " changed" + time)
         if let first = result.rows.first {
             var writer = try form.writer(first.names, console)
             for row in result.rows { try writer.add(row) }
             try writer.finish()
         }
         try console.flush()
-        var remarks = result.analysis?.steps.lines ?? []
-        let time = isTimed ? " in \(Spelling.time(start.duration(to: .now)))" : ""
-        remarks.append(Spelling.counted(result.count, "entity", "entities") + " changed" + time)
-        return remarks
     }
 }
 

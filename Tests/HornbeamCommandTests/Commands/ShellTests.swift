@@ -64,6 +64,15 @@ struct ShellTests {
         #expect(text.code == 1 && text.errors.contains("line 1, character 8: the string has no end"))
     }
 
+    @Test("a change whose rows can't be printed says that it is made")
+    func unprintedRows() throws {
+        let run = try CommandRun(
+            shell: "hornbeam library.hornbeam -c 'DELETE FROM Book RETURNING id' >/dev/full", in: library.folder.path)
+        #expect(run.code == 1, "\(run)")
+        #expect(run.errors.hasPrefix("5 entities changed\nhornbeam: --command, line 1: write failed on "), "\(run)")
+        #expect(try library.lines("query", "Book", "--count") == ["0"])
+    }
+
     @Test("-c runs statements and commands in their order, -f a script; both end at the first error")
     func commandLine() throws {
         let run = try shell("-c", ".mode csv", "-c", "SELECT id FROM Author; SELECT title FROM Book WHERE id = 'sol'")
