@@ -9,11 +9,11 @@ enum ShellCommand {
     static let declaration = CommandDeclaration(
         path: ["shell"],
         summary: "run statements one by one; 'hornbeam FILE' is short for it",
-        discussion: "Statements of the query language end with a semicolon; a line that begins with a dot is a "
-            + "command of the shell, and .help lists those. From a terminal lines can be edited, completed with Tab "
-            + "and brought back; Ctrl-C ends the statement that runs, Ctrl-D the shell. From a pipe or a script the "
-            + "first error ends it, with its line and exit code 1. Statements between BEGIN and COMMIT are one "
-            + "transaction; ROLLBACK, or the end of the shell, undoes them.",
+        discussion: "Statements of the query language end with a semicolon; a dot at the beginning of a line, or "
+            + "after a statement, begins a command of the shell, and .help lists those. From a terminal lines can be "
+            + "edited, completed with Tab and brought back; Ctrl-C ends the statement that runs, Ctrl-D the shell. "
+            + "From a pipe or a script the first error ends it, with its line and exit code 1. Statements between "
+            + "BEGIN and COMMIT are one transaction; ROLLBACK, or the end of the shell, undoes them.",
         operands: [.store],
         options: [
             .value("command", "c", "STATEMENT", "run this instead of reading; may be repeated"),
