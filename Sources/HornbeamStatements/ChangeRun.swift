@@ -103,7 +103,7 @@ struct ChangeRun {
 
     private func returned(_ rowIDs: [RowID]) throws -> [ResultRow] {
         guard let returning else { return [] }
-        return try returning.rows(of: rowIDs, core)
+        return try returning.rows(of: rowIDs, core, inputs.kept)
     }
 
     /// The entities to change, in the order of their row ids.
@@ -224,12 +224,15 @@ struct ReturnedColumns {
     func rows(_ values: [[StatementValue]]) -> [ResultRow] { values.map { ResultRow(columns, $0) } }
 
     /// The entities of some rows as they are stored now.
-    func rows(of rowIDs: [RowID], _ core: StoreTransaction) throws -> [ResultRow] {
+    func rows(of rowIDs: [RowID], _ core: StoreTransaction, _ kept: KeptBytes) throws -> [ResultRow] {
         try core.flush()
         let run = SelectRun(plan, core)
-        return try rowIDs.compactMap { rowID in
+        return try rowIDs.compactMap { (rowID) -> ResultRow? in
             // Read again for each row, because reading relations may write gathered changes.
-            try core.store(plan.query.type).row(rowID).map { ResultRow(columns, try run.values(of: rowID, $0)) }
+            guard let row = try core.store(plan.query.type).row(rowID) else { return nil }
+            let values = try run.values(of: rowID, row)
+            try kept.add(StatementValue.bytes(of: values))
+            return ResultRow(columns, values)
         }
     }
 }

@@ -39,8 +39,9 @@ enum CellNode {
         ])
     }
 
-    /// Returns a value's JSON without quotes around it.
+    /// Returns a value's JSON, without quotes around it unless the value itself is JSON.
     static func plain(_ value: Value) -> String {
+        if case .json = value { return value.json }
         if case .string(let text) = JSONRows.node(value) { return text }
         return value.json
     }

@@ -16,11 +16,13 @@ struct ChangeAnswer {
 
     func node() throws -> JSONNode {
         let start = ContinuousClock.now
-        let (made, row) = try reads.write { core in
+        let ((made, row), version) = try reads.write { core in
             let store = try core.store(change.type)
             let id = try change.row.map { try Self.id(RowID(rawValue: $0), store) }
             let made = try ChangeStatement(change, of: store.type.description, id: id) {
                 core.schema.types[$0]?.description.columns.first?.type
+            } remaining: { relation, target in
+                try change.row.flatMap { try Self.remaining(relation, target, RowID(rawValue: $0), store, core) }
             }
             do {
                 let result = try Statement(made.text)
@@ -34,7 +36,7 @@ struct ChangeAnswer {
             }
         }
         return .object([
-            ("transaction", .count(try reads.read { $0.transaction.version })), ("statement", .string(made.text)),
+            ("transaction", .count(version)), ("statement", .string(made.text)),
             ("parameters", .array(made.parameters.map { CellNode.node($0) })), ("swift", .string(made.swift)),
             ("row", row.map { .string("\($0)") } ?? .null), ("milliseconds", .milliseconds(since: start)),
         ])
@@ -45,6 +47,17 @@ struct ChangeAnswer {
             throw EntityAnswer.missing(store.type.name, rowID)
         }
         return id
+    }
+
+    /// Returns the ids to which a relation leads besides `target`. Returns nil if `target` is stored.
+    private static func remaining(
+        _ relation: String, _ target: Value, _ row: RowID, _ store: EntityStore, _ core: StoreTransaction
+    ) throws -> [Value]? {
+        let side = try store.type.relation(relation)
+        let targets = try core.store(side.target)
+        let removed = try targets.rowID(ofAny: target)
+        if let removed, try targets.isSaved(removed) { return nil }
+        return try core.edges.targets(side, of: row).filter { $0 != removed }.compactMap { try targets.id(of: $0) }
     }
 
     /// Returns the row of the entity that a statement has inserted.

@@ -44,13 +44,13 @@ struct StatementAnswer {
     /// Runs a statement that changes data in its own transaction. The rows are those of RETURNING.
     private func change(_ statement: Statement) throws -> JSONNode {
         let start = ContinuousClock.now
-        let changed = try reads.write { core in
+        let (changed, version) = try reads.write { core in
             try statement.execute(in: core, request.parameters, isAnalysed: true)
         }
         var result = Result(columns: changed.rows.first?.names ?? [])
         for row in changed.rows where !result.add(row) { break }
         let members: [(name: String, value: JSONNode)] = [
-            ("transaction", .count(try reads.read { $0.transaction.version })), ("changed", .count(changed.count)),
+            ("transaction", .count(version)), ("changed", .count(changed.count)),
             ("plan", .array(changed.analysis?.steps.map(\.node) ?? [])), ("milliseconds", .milliseconds(since: start)),
         ]
         return .object(members + result.members)
@@ -89,14 +89,19 @@ struct CompletionAnswer {
     private let request: CompletionRequest
     /// Maximum number of words in an answer.
     private static let limit = 50
+    /// Maximum size of a statement that is completed, in bytes. It has room for the characters that the page allows.
+    private static let statementLimit = 400_000
 
     init(_ reads: StoreReads, _ body: [UInt8]) throws {
         self.reads = reads
         request = try body.withUnsafeBytes { try CompletionRequest(json: $0) }
     }
 
-    /// Returns the words. `replaced` counts UTF-16 units, as JavaScript does.
+    /// Returns the words; none for a statement that is too long. `replaced` counts UTF-16 units, as JavaScript does.
     func node() throws -> JSONNode {
+        guard request.before.utf8.count + request.after.utf8.count <= Self.statementLimit else {
+            return .object([("replaced", .count(0)), ("words", .array([]))])
+        }
         let found = try reads.read { core in
             StatementCompletion(try SchemaCatalogue.load(core.transaction).descriptions)
                 .completions(of: request.before, followedBy: request.after)

@@ -54,16 +54,23 @@ final class StoreReads: Sendable {
         }
     }
 
-    /// Changes the store in a transaction that waits its turn and is committed if `body` doesn't throw. Throws
-    /// `.readOnly` without `--write`, `.cancelled` if `body` takes longer than `patience`.
-    func write<Result>(_ body: (StoreTransaction) throws -> Result) throws -> Result {
+    /// Changes the store in a transaction that waits its turn and is committed if `body` doesn't throw. Returns the
+    /// number of the state after it too. Throws `.readOnly` without `--write`, `.cancelled` if `body` takes longer than
+    /// `patience`.
+    func write<Result>(_ body: (StoreTransaction) throws -> Result) throws -> (result: Result, version: UInt64) {
         guard options.isWritable else { throw Self.noWrites }
-        return try bounded { interruption in
+        // Time that passes before the turn or during the commit doesn't count.
+        return try bounded(seconds: nil) { interruption in
             try store.changing { core in
-                core.transaction.interruption = interruption
-                // The commit that follows must not be interrupted.
-                defer { core.transaction.interruption = nil }
-                return try body(core)
+                let result = try bounded(by: interruption) { interruption in
+                    core.transaction.interruption = interruption
+                    // The commit that follows must not be interrupted.
+                    defer { core.transaction.interruption = nil }
+                    return try body(core)
+                }
+                // A commit without changes makes no new state.
+                let isNew = try core.hasChanged()
+                return (result: result, version: core.transaction.version + (isNew ? 1 : 0))
             }
         }
     }
@@ -99,10 +106,14 @@ final class StoreReads: Sendable {
         do {
             return try body(interruption)
         } catch {
-            guard interruption.isSet else { throw error }
+            // Work that is interrupted may fail for another reason before it notices.
+            guard interruption.isSet, (HornbeamError.typed(error) as? HornbeamError)?.code == .cancelled else {
+                throw error
+            }
             if shared.withLock({ $0.isEnding }) { throw Self.ending }
+            guard let seconds else { throw error }
             throw HornbeamError(
-                .cancelled, "this took longer than \(Self.patience) s and was ended; 'hornbeam sql' has no such limit")
+                .cancelled, "this took longer than \(seconds) s and was ended; 'hornbeam sql' has no such limit")
         }
     }
 

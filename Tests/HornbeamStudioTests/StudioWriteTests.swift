@@ -4,6 +4,7 @@
 import Foundation
 import Glibc
 import HornbeamTestSupport
+import Synchronization
 import Testing
 
 @Suite("The studio's writes")
@@ -83,6 +84,46 @@ struct StudioWriteTests {
         try store.check()
     }
 
+    @Test("remove links to entities that aren't stored")
+    func unstored() throws {
+        let store = try store()
+        let studio = try RunningStudio(store.file, write: true)
+        let team = try row(studio, "Team", "id = 'ui'")
+        func linked() throws -> [String?] {
+            let entity = try studio.json("api/entity", ["type": "Team", "row": team])
+            let relations = try #require(entity["relations"] as? [[String: Any]])
+            let jobs = try #require(relations.first { $0["name"] as? String == "jobs" })
+            return try #require(jobs["entities"] as? [[String: Any]]).map { $0["id"] as? String }
+        }
+        for (kind, id) in [("link", "1"), ("link", "98"), ("link", "99"), ("unlink", "99")] {
+            let reply = try studio.change(["change": kind, "type": "Team", "row": team, "relations": ["jobs": [id]]])
+            #expect(reply.status == 200, "\(reply.text)")
+        }
+        #expect(try Set(linked()) == ["1", "98"])
+        for (id, count) in [("98", 1), ("1", 0)] {
+            let relations = ["jobs": [id]]
+            let reply = try studio.change(["change": "unlink", "type": "Team", "row": team, "relations": relations])
+            #expect(reply.status == 200, "\(reply.text)")
+            #expect(try linked().count == count)
+        }
+    }
+
+    @Test("leave JSON texts their quotes")
+    func quotes() throws {
+        let store = try store()
+        let studio = try RunningStudio(store.file, write: true)
+        let job = try row(studio, "Job", "id = 1")
+        let reply = try studio.change([
+            "change": "update", "type": "Job", "row": job, "values": ["order": #""1""#],
+        ])
+        #expect(reply.status == 200, "\(reply.text)")
+        let form = try studio.json("api/fields", ["type": "Job", "row": job])
+        let fields = try #require(form["fields"] as? [[String: Any]])
+        let order = try #require(fields.first { $0["name"] as? String == "order" })
+        #expect(order["text"] as? String == #""1""#)
+        #expect(try studio.get("api/value?type=Job&row=\(job)&column=5").text == #""1""#)
+    }
+
     @Test("are refused at the fields that are wrong, and change nothing")
     func refusals() throws {
         let store = try store()
@@ -154,6 +195,10 @@ struct StudioWriteTests {
         let studio = try RunningStudio(store.file, write: true)
         let reply = try studio.run("UPDATE Job SET title = UPPER(title) WHERE id <= ? RETURNING title", ["2"]).json()
         #expect(reply["changed"] as? Int == 2 && reply["rows"] as? [[String]] == [["WRITE"], ["TEST"]])
+        let state = try studio.json("api/store")["transaction"] as? Int
+        #expect(reply["transaction"] as? Int == state)
+        let nothing = try studio.run("DELETE FROM Job WHERE id = 77").json()
+        #expect(nothing["changed"] as? Int == 0 && nothing["transaction"] as? Int == state)
         #expect(try studio.run("DELETE FROM Nothing").status == 400)
     }
 
@@ -161,10 +206,14 @@ struct StudioWriteTests {
     func together() throws {
         let store = try store()
         let studio = try RunningStudio(store.file, write: true)
+        let states = Mutex<Set<Int>>([])
         DispatchQueue.concurrentPerform(iterations: 40) { _ in
             let reply = try? studio.run("UPDATE Job SET pay = IFNULL(pay, 0) + 1 WHERE id = 1")
             #expect(reply?.status == 200)
+            if let state = try? reply?.json()["transaction"] as? Int { states.withLock { _ = $0.insert(state) } }
         }
+        let count = states.withLock { $0.count }
+        #expect(count == 40, "each answer tells the state that its own write has made")
         let found = try studio.run("SELECT VALUE pay FROM Job WHERE id = 1").json()
         #expect((found["rows"] as? [[[String: String]]])?[0][0]["n"] == "40")
     }
@@ -239,5 +288,8 @@ struct StudioWriteTests {
         let reply = try studio.post("api/completions", ["before": "SELECT c.na", "after": " FROM City c"]).json()
         #expect(reply["words"] as? [String] == ["name"] && reply["replaced"] as? Int == 2)
         #expect(try studio.post("api/completions", ["before": 1]).status == 400)
+        let long = String(repeating: " ", count: 400_000) + "SELECT c.na"
+        let none = try studio.post("api/completions", ["before": long, "after": " FROM City c"]).json()
+        #expect(none["words"] as? [String] == [])
     }
 }

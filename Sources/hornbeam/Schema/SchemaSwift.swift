@@ -103,7 +103,7 @@ enum SchemaSwift {
 
     private static func component(_ component: IndexDescription.Component) -> String {
         let column = ColumnDescription(name: component.column, type: .int64)
-        if let relation = column.linkedRelation { return "\\.$\(relation).id" }
+        if let relation = column.linkedRelation { return "\\.\(projection(relation)).id" }
         return (column.isHidden ? "." : "\\.") + identifier(column.label)
     }
 
@@ -155,11 +155,18 @@ enum SchemaSwift {
 
     /// The name as Swift has it.
     static func identifier(_ name: String) -> String {
-        let isWord =
-            name.first.map { $0.isLetter || $0 == "_" } ?? false
-            && name.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
-        return isWord && !keywords.contains(name) ? name : "`\(name.filter { $0 != "`" && !$0.isNewline })`"
+        isWord(name) && !keywords.contains(name) ? name : quoted(name)
     }
+
+    /// The name of the property that sets the links of a relation by ids.
+    static func projection(_ name: String) -> String { isWord(name) ? "$" + name : quoted("$" + name) }
+
+    private static func isWord(_ name: String) -> Bool {
+        (name.first.map { $0.isLetter || $0 == "_" } ?? false)
+            && name.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
+    }
+
+    private static func quoted(_ name: String) -> String { "`\(name.filter { $0 != "`" && !$0.isNewline })`" }
 }
 
 extension ColumnType {

@@ -21,15 +21,18 @@ package struct ChangeStatement {
     /// - Parameters:
     ///   - id: the changed entity's id; nil for a new entity.
     ///   - idType: returns the type of an entity type's ids, or nil if there is no such type.
+    ///   - remaining: returns the ids that a to-many relation keeps when the link to `target` is removed, if `target`
+    ///     isn't stored; otherwise nil. Statements don't read such links, so they can't remove one by itself.
     package init(
-        _ change: EntityChange, of type: EntityDescription, id: Value?, idType: (String) -> ColumnType?
+        _ change: EntityChange, of type: EntityDescription, id: Value?, idType: (String) -> ColumnType?,
+        remaining: (_ relation: String, _ target: Value) throws -> [Value]? = { _, _ in nil }
     ) throws {
         self.type = type
         let given = try ChangedFields(change, of: type, idType)
         swift = ChangeSwift.text(change.kind, given, type, id)
         switch change.kind {
         case .insert: insert(given)
-        case .update, .link, .unlink: update(change.kind, given)
+        case .update, .link, .unlink: try update(change.kind, given, remaining)
         case .delete: add("DELETE FROM \(Self.spelling(type.name))")
         }
         guard let id, let name = type.columns.first?.name else { return }
@@ -56,7 +59,9 @@ package struct ChangeStatement {
         add("} RETURNING META().id")
     }
 
-    private mutating func update(_ kind: EntityChange.Kind, _ given: ChangedFields) {
+    private mutating func update(
+        _ kind: EntityChange.Kind, _ given: ChangedFields, _ remaining: (String, Value) throws -> [Value]?
+    ) throws {
         add("UPDATE \(Self.spelling(type.name))")
         var settings = given.values.map { (name: $0.column.name, expression: "?", value: $0.value as Value?) }
         for link in given.links {
@@ -64,6 +69,10 @@ package struct ChangeStatement {
             guard link.relation.toMany, kind != .update else {
                 let ids: Value = link.relation.toMany ? .array(link.ids) : link.ids.last ?? .null
                 settings.append((name, kind == .unlink ? "NULL" : "?", kind == .unlink ? nil : ids))
+                continue
+            }
+            if kind == .unlink, let target = link.ids.last, let ids = try remaining(name, target) {
+                settings.append((name, "?", Value.array(ids)))
                 continue
             }
             let isOne = link.ids.count == 1
@@ -82,7 +91,9 @@ package struct ChangeStatement {
     package func failure(_ error: any Error) -> any Error {
         let typed = HornbeamError.typed(error)
         guard let error = typed as? HornbeamError else { return typed }
-        if let violation = error.violation, let index = type.indexes.first(where: { $0.name == violation.indexName }) {
+        if let violation = error.violation, violation.entityName == type.name,
+            let index = type.indexes.first(where: { $0.name == violation.indexName })
+        {
             let names = index.components.map { component in
                 let column = ColumnDescription(name: component.column, type: .int64)
                 return column.linkedRelation ?? column.label

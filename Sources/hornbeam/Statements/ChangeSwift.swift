@@ -55,17 +55,15 @@ enum ChangeSwift {
     }
 
     private static func link(_ kind: EntityChange.Kind, _ relation: RelationDescription, _ ids: [Value]) -> String {
-        let name = SchemaSwift.identifier(relation.name)
+        let name = SchemaSwift.projection(relation.name)
         guard kind == .unlink else {
-            return "entity.\(projection(name)) = \(linked(relation, ids, isAdded: kind == .link))"
+            return "entity.\(name) = \(linked(relation, ids, isAdded: kind == .link))"
         }
-        guard relation.toMany else { return "entity.\(projection(name)) = .null" }
-        let inverse = relation.inverse.map { ", inverse: \\.\(projection(SchemaSwift.identifier($0)))" } ?? ""
+        guard relation.toMany else { return "entity.\(name) = .null" }
+        let inverse = relation.inverse.map { ", inverse: \\.\(SchemaSwift.projection($0))" } ?? ""
         let id = ids.last.map { literal($0, ColumnDescription(name: "id", type: .string)) } ?? ""
-        return "try entity.detach(\(id), relation: \\.\(projection(name))\(inverse), in: &context)"
+        return "try entity.detach(\(id), relation: \\.\(name)\(inverse), in: &context)"
     }
-
-    private static func projection(_ name: String) -> String { "$" + name.filter { $0 != "`" } }
 
     private static func linked(_ relation: RelationDescription, _ ids: [Value], isAdded: Bool) -> String {
         let texts = ids.map { literal($0, ColumnDescription(name: "id", type: .string)) }

@@ -35,7 +35,12 @@ struct SchemaSwiftTests {
     func unknown() {
         let type = EntityDescription(
             name: "Odd Thing", columns: [.init(name: "id", type: .int64), .init(name: "in", type: .string)],
-            indexes: [.init(name: "x", kind: .text, components: [.init(column: "in")], analyzer: "custom:mine")],
+            indexes: [
+                .init(name: "x", kind: .text, components: [.init(column: "in")], analyzer: "custom:mine"),
+                .init(
+                    name: "y", kind: .value,
+                    components: [.init(column: ColumnDescription.linkedIDName(of: "evil(); `a"))]),
+            ],
             relations: [.init(name: "self", target: "Odd Thing", toMany: false)])
         #expect(
             SchemaSwift.text([type]) == """
@@ -44,6 +49,7 @@ struct SchemaSwiftTests {
                 @EntityModel
                 struct `Odd Thing` {
                     @FullTextIndex<Self>(\\.`in`, analyzer: /* the program's own: custom:mine */ .unicode) private var x
+                    @Index<Self>(\\.`$evil(); a`.id) private var y
 
                     let id: Int
                     var `in`: String

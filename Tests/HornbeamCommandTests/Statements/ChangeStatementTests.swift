@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes of the studio's page as statements and as Swift.
 
+import Foundation
 import Hornbeam
 import Testing
 
@@ -113,6 +114,20 @@ struct ChangeStatementTests {
         #expect(cleared.swift.contains("entity.$country = .null\n"))
     }
 
+    @Test("sets the links that remain when one to an entity that isn't stored is removed")
+    func unstoredLink() throws {
+        let json = #"{"change":"unlink","type":"City","row":"1","relations":{"twins":["8"]}}"#
+        let change = try Array(json.utf8).withUnsafeBytes { try EntityChange(json: $0) }
+        let made = try ChangeStatement(change, of: Self.city, id: .int(7)) { _ in
+            .int64
+        } remaining: { relation, target in
+            relation == "twins" && target == .int(8) ? [.int(9)] : nil
+        }
+        #expect(made.text == "UPDATE City\nSET twins = ?\nWHERE id = ?")
+        #expect(made.parameters == [.array([.int(9)]), .int(7)])
+        #expect(made.swift.contains("try entity.detach(8, relation: \\.$twins, in: &context)\n"))
+    }
+
     @Test("deletes by id")
     func delete() throws {
         let made = try made(#"{"change": "delete", "type": "City", "row": "1"}"#)
@@ -159,6 +174,19 @@ struct ChangeStatementTests {
         #expect((other as? HornbeamError)?.message == "no")
     }
 
+    @Test("tells no field if another type's unique key is taken")
+    func otherType() throws {
+        func gallery() -> Gallery {
+            Gallery(id: UUID(), name: "a", isOpen: true, address: Address(street: "b"), rooms: [], notes: nil)
+        }
+        var context = Context()
+        try gallery().save(to: &context)
+        let taken = try #require(throws: HornbeamError.self) { try gallery().save(to: &context) }
+        #expect(taken.violation?.indexName == Self.city.indexes[0].name)
+        let made = try made(#"{"change":"update","type":"City","row":"1","values":{"name":"a"}}"#)
+        #expect(made.failure(taken) is HornbeamError)
+    }
+
     @Test("quotes any name")
     func names() throws {
         let type = EntityDescription(
@@ -170,6 +198,13 @@ struct ChangeStatementTests {
         let deleted = try made(#"{"change": "delete", "type": "t", "row": "1"}"#, of: type, id: .int(1))
         #expect(deleted.text == "DELETE FROM `a ``b``\"`\nWHERE `select` = ?")
         _ = try Statement(deleted.text)
+        let relation = RelationDescription(name: "x; `evil()\n", target: "City", toMany: true, inverse: "{ y }")
+        let hostile = EntityDescription(name: "t", columns: type.columns, relations: [relation])
+        let unlinked = try made(
+            #"{"change": "unlink", "type": "t", "row": "1", "relations": {"x; `evil()\n": ["1"]}}"#, of: hostile,
+            id: .int(1))
+        #expect(unlinked.swift.contains("detach(1, relation: \\.`$x; evil()`, inverse: \\.`${ y }`, in: &context)"))
+        _ = try Statement(unlinked.text)
     }
 
     @Test(
