@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+import urllib.parse
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
@@ -282,6 +283,12 @@ def check_completion(page):
     page.wait(lambda: len(page.all("[role=option]")) >= 4)
     field.send_keys(Keys.ESCAPE)
     page.wait(lambda: not page.all("[role=option]"))
+    # The words don't fit another place of the cursor.
+    field.send_keys(Keys.CONTROL, " ", Keys.NULL)
+    page.wait(lambda: page.all("[role=option]"))
+    field.send_keys(Keys.ARROW_LEFT)
+    page.wait(lambda: not page.all("[role=option]"))
+    field.send_keys(Keys.ARROW_RIGHT)
     field.send_keys(Keys.CONTROL, " ", Keys.NULL, "Ci")
     page.wait(lambda: [option.text for option in page.all("[role=option]")] == ["City"])
     page.one("[role=option]").click()
@@ -504,6 +511,38 @@ def check_hostile_edit(page):
     assert sql("SELECT VALUE LENGTH(note) FROM City WHERE id = 9100") == str(LONG // 10 * 11)
 
 
+def submit(page):
+    # A field may be named like a property of the form.
+    page.script("HTMLFormElement.prototype.requestSubmit.call(document.querySelector('main form'))")
+
+
+def check_null_and_files(page):
+    # A null bool can be set to true.
+    page.go(f"#/edit/{urllib.parse.quote('<b>Hostile</b> & `type`', safe='')}/1", "Edit <b>Hostile</b>")
+    assert page.one("[data-field=requestSubmit]").get_attribute("value") == ""
+    fill(page, "requestSubmit", "true")
+    submit(page)
+    page.waits_for(".change .swift", "entity.requestSubmit = true")
+    # A refused file keeps the form from being saved, until the choice is removed.
+    refused = os.path.join(WORK, "refused.txt")
+    with open(refused, "wb") as file:
+        file.write(b"\xFF")
+    page.go("#/edit/City/6", "Edit City 6")
+    null = page.one("[aria-label='note is null']")
+    assert null.is_selected()
+    page.one("[aria-label='note from a file']").send_keys(refused)
+    page.wait(lambda: message(page, "note") == "the file isn't UTF-8")
+    fill(page, "population", "6")
+    submit(page)
+    page.waits_for("main form > [role=alert]", "1 field")
+    assert message(page, "note") == "the file isn't UTF-8" and not null.is_selected()
+    page.script("document.querySelector('[aria-label=\"No file for note\"]').click()")
+    assert not message(page, "note") and null.is_selected()
+    submit(page)
+    page.waits_for(".change .swift", "entity.population = 6\n")
+    assert "note" not in page.text(".change .swift")
+
+
 def check_new_and_links(page):
     page.nav("Country")
     page.waits_for(".bars", "New entity")
@@ -525,8 +564,19 @@ def check_new_and_links(page):
     field.send_keys("2", Keys.ENTER)
     page.waits_for(".relation .links", "2 · Tromsø")
     assert "ARRAY_APPEND(cities, ?)" in page.text(".change")
-    page.one(".relation .links button").click()
+    # Nothing is sent without an id.
+    assert not page.script("return document.querySelector('.link').checkValidity()")
+    page.one(".link input").send_keys("4", Keys.ENTER)
+    page.waits_for(".relation .links", "4 · ")
+    page.one(".link input").send_keys("7")
+    # After an unlinking by key the focus isn't on another link, and typed text stays.
+    page.one(".relation .links button").send_keys(Keys.ENTER)
     page.waits_for(".change", "ARRAY_REMOVE(cities, ?)")
+    page.wait(lambda: len(page.all(".relation .links li")) == 1)
+    assert page.script("return document.activeElement.tagName") == "H3"
+    assert page.one(".link input").get_attribute("value") == "7"
+    page.one(".link input").clear()
+    page.one(".relation .links button").click()
     page.wait(lambda: "none" in page.text(".relation"))
     page.one(".link input").send_keys("3", Keys.ENTER)
     page.waits_for(".relation .links", "3 · ")
@@ -558,6 +608,8 @@ def check_statement_change(page):
     page.choose("statement", "UPDATE City SET population = 1 WHERE id <= 5 RETURNING name", True)
     page.waits_for(".result .status", "4 entities changed")
     assert len(page.all(".result td")) == 4
+    page.choose("statement", "UPDATE City SET population = population RETURNING id", True)
+    page.waits_for(".result .status", "entities changed; the first 1\u202F000 rows; there are more")
     page.choose("statement", "DELETE FROM City WHERE id = 5", True)
     page.waits_for(".result .status", "1 entity changed")
 
@@ -601,8 +653,8 @@ def main():
     make_store()
     show([check_overview, check_grid, check_sort_and_filter, check_entity, check_search, check_statement,
           check_completion, check_other_views, check_hostile, check_live, check_everyone, check_keyboard])
-    show([check_edit, check_hostile_edit, check_new_and_links, check_delete, check_statement_change, check_forms],
-         "--write")
+    show([check_edit, check_hostile_edit, check_null_and_files, check_new_and_links, check_delete, check_statement_change,
+          check_forms], "--write")
     run("check", STORE)
 
 

@@ -71,12 +71,19 @@ export function completing(field) {
         if (event.key === " " && event.ctrlKey) {
             event.preventDefault();
             ask(true);
-        } else if (!list.hidden && !event.ctrlKey && !event.metaKey) {
-            const takes = active >= 0 && (event.key === "Enter" || event.key === "Tab");
-            const act = takes ? () => take(active) : Object.hasOwn(keys, event.key) ? keys[event.key] : null;
-            if (!act) return;
+            return;
+        }
+        const isPlain = !event.ctrlKey && !event.metaKey;
+        if (event.key === "Enter" && !isPlain) return close();
+        if (list.hidden) return;
+        const takes = active >= 0 && (event.key === "Enter" || event.key === "Tab");
+        const act = takes ? () => take(active) : Object.hasOwn(keys, event.key) ? keys[event.key] : null;
+        if (isPlain && act) {
             event.preventDefault();
             act();
+        } else if (/^(Arrow|Home|End|Page)/.test(event.key)) {
+            // The words fit only the place where the cursor was.
+            close();
         }
     });
     field.addEventListener("input", () => {

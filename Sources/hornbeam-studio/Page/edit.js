@@ -85,12 +85,16 @@ class PropertyField extends Field {
         if (stored === null) {
             control.disabled = true;
             control.placeholder = `${bytes(size)}: too long to be edited here`;
-        } else if (!type.startsWith("bool") || !isNull) {
+        } else {
+            // A select has no option for "": it is blank.
             control.value = stored;
         }
         if (type.endsWith("?")) this.addNull(isNull);
         if (fromFile.test(type)) this.addFile(type.startsWith("data"));
-        if (stored && shown(stored) !== stored) this.explain(`With hidden signs spelt: ${shown(stored.slice(0, 200))}`);
+        const notes = [];
+        if (stored?.includes("\r") && !isWindows(stored)) notes.push("Saving an edit makes all line ends line feeds.");
+        if (stored && shown(stored) !== stored) notes.push(`With hidden signs spelt: ${shown(stored.slice(0, 200))}`);
+        this.explain(notes.join(" "));
         // Read from the control, because the browser may have changed the ends of lines.
         this.first = control.value;
     }
@@ -98,14 +102,17 @@ class PropertyField extends Field {
     addNull(isNull) {
         this.null = el("input", {
             type: "checkbox", checked: isNull, "aria-label": `${shown(this.name)} is null`,
-            onchange: () => { this.control.classList.toggle("isNull", this.null.checked); },
+            onchange: () => this.setNull(this.null.checked),
         });
-        this.control.classList.toggle("isNull", isNull);
-        this.control.addEventListener("input", () => {
-            this.null.checked = false;
-            this.control.classList.remove("isNull");
-        });
+        this.setNull(isNull);
+        this.control.addEventListener("input", () => this.setNull(false));
         this.control.after(el("label", { class: "null-box" }, this.null, "null"));
+    }
+
+    setNull(isNull) {
+        if (!this.null) return;
+        this.null.checked = isNull;
+        this.control.classList.toggle("isNull", isNull);
     }
 
     addFile(isData) {
@@ -114,22 +121,38 @@ class PropertyField extends Field {
             onchange: async () => {
                 const [file] = input.files;
                 this.tell(undefined);
-                this.file = undefined;
                 this.explain("");
+                this.file = undefined;
+                this.fileFlaw = file ? "the file is still being read" : undefined;
                 this.control.disabled = file !== undefined || this.stored === null;
+                // Without a file the value is what it was before, which may have been typed.
+                this.setNull(!file && this.wasNull && this.control.value === this.first);
                 if (!file) return;
                 try {
                     if (file.size > longestFile) throw new Error(`a file has at most ${bytes(longestFile)}`);
-                    this.file = isData ? await base64(file) : decoded(await file.arrayBuffer());
-                    if (this.null) this.null.checked = false;
+                    const value = isData ? await base64(file) : decoded(await file.arrayBuffer());
+                    if (input.files[0] !== file) return;
+                    this.file = value;
+                    this.fileFlaw = undefined;
                     this.explain(`The value will be ${file.name}, ${bytes(file.size)}`);
                 } catch (error) {
+                    if (input.files[0] !== file) return;
+                    this.fileFlaw = error.message;
                     this.tell(error.message);
                 }
             },
         });
-        this.error.before(el("details", { class: "file" }, el("summary", {}, "From a file"), input));
+        const remove = el("button", {
+            type: "button", class: "quiet", "aria-label": `No file for ${shown(this.name)}`, onclick: () => {
+                input.value = "";
+                input.dispatchEvent(new Event("change"));
+            },
+        }, "No file");
+        this.error.before(el("details", { class: "file" }, el("summary", {}, "From a file"), input, remove));
     }
+
+    /** The reason why the chosen file can't be the value: it was refused, or isn't read yet. Undefined if it can. */
+    get flaw() { return this.null?.checked ? undefined : this.fileFlaw; }
 
     /** The value that was entered. */
     get value() {
@@ -137,14 +160,18 @@ class PropertyField extends Field {
         if (this.file !== undefined) return this.file;
         if (this.control.value === this.first) return this.stored;
         // A textarea turns all ends of lines into LF. A text that had only CRLF gets them back.
-        const isWindows = /\r\n/.test(this.stored) && !/[^\r]\n|^\n|\r[^\n]|\r$/.test(this.stored);
-        return isWindows ? this.control.value.replaceAll("\n", "\r\n") : this.control.value;
+        return isWindows(this.stored) ? this.control.value.replaceAll("\n", "\r\n") : this.control.value;
     }
 
     get isChanged() {
         if (this.null && this.null.checked !== this.wasNull) return true;
         return !this.null?.checked && (this.file !== undefined || this.control.value !== this.first);
     }
+}
+
+/** Whether all ends of lines in a text are CRLF, and there are some. */
+function isWindows(text) {
+    return /\r\n/.test(text) && !/[^\r]\n|^\n|\r[^\n]|\r$/.test(text);
 }
 
 function decoded(buffer) {
@@ -190,9 +217,11 @@ function form(type, list, label, back, collect) {
         onsubmit: async (event) => {
             event.preventDefault();
             if (element.hasAttribute("aria-busy")) return;
-            const body = collect();
             for (const field of list) field.tell(undefined);
             outcome.replaceChildren();
+            const flaws = list.filter((field) => field.flaw).map(({ name, flaw }) => ({ name, message: flaw }));
+            if (flaws.length > 0) return refuse({ fields: flaws }, list, outcome);
+            const body = collect();
             if (!body) return outcome.replaceChildren(el("p", {}, "Nothing is different from what is stored."));
             element.setAttribute("aria-busy", "true");
             try {
@@ -290,6 +319,7 @@ async function ask(type, row) {
             location.hash = place("type", type);
         } catch (error) {
             body.replaceChildren(failure(error));
+            sure.disabled = false;
         }
     } }, "Delete");
     const dialog = el("dialog", { "aria-labelledby": "deletion-title", onclose: () => dialog.remove() },
@@ -315,16 +345,20 @@ async function ask(type, row) {
 /** A form that links an entity to others. `changed` is called after a change. */
 export function linkForm(type, row, relation, changed) {
     const note = relation.toMany ? `adds a link to ${relation.type}` : `the only link to ${relation.type}`;
-    const field = new Field("id", note, el("input", { autocomplete: "off", spellcheck: "false" }));
+    const field = new Field("id", note, el("input", { required: true, autocomplete: "off", spellcheck: "false" }));
     field.control.setAttribute("aria-label", `id of the entity to link by ${shown(relation.name)}`);
     return el("form", {
         class: "link", onsubmit: async (event) => {
             event.preventDefault();
             field.tell(undefined);
+            const id = field.control.value;
+            // At once, because the event of the new state may redraw the page, which keeps typed texts, before the reply.
+            field.control.value = "";
             try {
-                await change({ change: "link", type, row, relations: { [relation.name]: [field.control.value] } });
+                await change({ change: "link", type, row, relations: { [relation.name]: [id] } });
                 await changed();
             } catch (error) {
+                field.control.value = id;
                 field.tell(error.fields?.map(({ message }) => message).join("\n") ?? error.message);
                 field.control.focus();
             }
@@ -335,7 +369,10 @@ export function linkForm(type, row, relation, changed) {
 /** A button that removes one link. */
 export function unlinkButton(type, row, relation, entity, changed) {
     const button = el("button", {
-        type: "button", class: "quiet", "aria-label": `Unlink ${shown(entity.label)}`, onclick: async () => {
+        type: "button", class: "quiet", "aria-label": `Unlink ${shown(entity.label)}`,
+        // A key that is held down presses a button again and again.
+        onkeydown: (event) => { if (event.repeat) event.preventDefault(); },
+        onclick: async () => {
             const relations = { [relation.name]: [entity.id] };
             try {
                 await change({ change: "unlink", type, row, relations });

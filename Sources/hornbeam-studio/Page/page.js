@@ -143,9 +143,16 @@ export function get(name, query = {}, options = {}) {
     return ask(`api/${name}?${new URLSearchParams(query)}`, options);
 }
 
-export function post(name, body, options = {}) {
+export async function post(name, body, options = {}) {
+    const json = JSON.stringify(body);
+    // The server closes the connection of a larger request, and browsers don't show its answer then.
+    const isChange = name === "change";
+    if (new Blob([json]).size > (isChange ? 32 : 2) * 2 ** 20) {
+        throw new Error(isChange ? "a change has at most 32 MB: save large values one by one"
+            : "a statement has at most 2 MB with its values");
+    }
     return ask(`api/${name}`, {
-        method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), ...options,
+        method: "POST", headers: { "Content-Type": "application/json" }, body: json, ...options,
     });
 }
 
@@ -153,14 +160,32 @@ export function failure(error) {
     return el("pre", { class: "failure", role: "alert" }, shown(error.message));
 }
 
-/** Replaces a container's children. The focus stays at its position, and open details stay open. */
+/**
+ * Replaces a container's children. The focus stays at the same element, or goes to the heading of its section if that
+ * element is gone, because a key press must not act on another one. Typed texts stay, and open details stay open.
+ */
 export function redraw(container, ...nodes) {
+    const find = (selector) => [...container.querySelectorAll(selector)];
     const focusable = "a, button, input, select, textarea, summary, [tabindex]";
-    const focus = [...container.querySelectorAll(focusable)].indexOf(document.activeElement);
-    const open = [...container.querySelectorAll("details")].map((details) => details.open);
+    const section = (element) => find("section").indexOf(element.closest("section"));
+    const key = (element) => [section(element), element.tagName,
+        element.getAttribute("href") ?? element.getAttribute("aria-label") ?? element.textContent].join(" ");
+    const focus = find(focusable).indexOf(document.activeElement);
+    const was = focus < 0 ? null : { key: key(document.activeElement), section: section(document.activeElement) };
+    const open = find("details").map((details) => details.open);
+    const typed = new Map(find("input[aria-label]").map((input) => [input.getAttribute("aria-label"), input.value]));
     container.replaceChildren(...nodes);
-    container.querySelectorAll("details").forEach((details, at) => { details.open = open[at] ?? false; });
-    if (focus >= 0) container.querySelectorAll(focusable)[focus]?.focus({ preventScroll: true });
+    find("details").forEach((details, at) => { details.open = open[at] ?? false; });
+    for (const input of find("input[aria-label]")) {
+        input.value = typed.get(input.getAttribute("aria-label")) ?? input.value;
+    }
+    if (!was) return;
+    const all = find(focusable);
+    const isSame = (element) => element !== undefined && key(element) === was.key;
+    const same = isSame(all[focus]) ? all[focus] : all.find(isSame);
+    const heading = find("section")[was.section]?.querySelector("h2, h3");
+    if (!same) heading?.setAttribute("tabindex", "-1");
+    (same ?? heading)?.focus({ preventScroll: true });
 }
 
 /** A table with a head. Cells are nodes or texts; `numbers` lists the columns that are aligned to the right. */

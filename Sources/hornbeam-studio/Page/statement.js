@@ -71,7 +71,8 @@ function show(reply) {
     const numbers = reply.columns.map((_, at) => at).filter((at) =>
         reply.rows.length && reply.rows.every((cells) => cells[at] === null || cells[at]?.n !== undefined));
     const found = reply.isCut ? `the first ${counted(rows.length, "row")}; there are more` : counted(rows.length, "row");
-    const outcome = reply.changed === undefined ? found : `${counted(reply.changed, "entity", "entities")} changed`;
+    const outcome = reply.changed === undefined ? found
+        : `${counted(reply.changed, "entity", "entities")} changed${reply.isCut ? `; ${found}` : ""}`;
     return [
         el("p", { class: "status", role: "status" },
             `${outcome} in ${time(reply.milliseconds)} · state ${count(reply.transaction)}`),
