@@ -18,7 +18,7 @@ enum OtherStatements {
             "there is no \(word.uppercased()): types and indexes come from the models of a program, or from a schema "
                 + "that 'hornbeam schema apply' reads"
         case "BEGIN", "COMMIT", "ROLLBACK", "START":
-            "\(word.uppercased()) is no statement of the query language: those in one database.write are one "
+            "\(word.uppercased()) is no statement of the query language: the statements in one database.write are one "
                 + "transaction, and so are those between BEGIN and COMMIT in 'hornbeam shell'"
         case "SAVEPOINT", "RELEASE":
             "there are no savepoints: a statement that fails has changed nothing, and its transaction goes on"

@@ -200,8 +200,9 @@ struct StatementAnalysisTests {
         }
         #expect(
             result.analysis?.steps.lines == [
-                "Tale: scan of 40 rows → 40 rows",
-                #"  filter rows by (year < 10 && kind == "k1") → 2 rows from 40"#,
+                "Tale: index byYear, one range of 10 entries → 10 rows",
+                "  gathered by index byYear, one range of 10 entries → 10 rows",
+                #"  filter rows by kind == "k1" → 2 rows from 10"#,
                 "  set year → 2 rows", "  return id → 2 rows",
             ])
     }

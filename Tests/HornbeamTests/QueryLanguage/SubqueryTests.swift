@@ -232,7 +232,8 @@ struct SubqueryTests {
                 "SELECT id FROM Song WHERE EXISTS (SELECT id FROM Album WHERE id = album)",
                 "“album” belongs to the statement around this subquery", 67
             ),
-            ("CREATE TABLE Song (id)", "there is no CREATE", 1), ("BEGIN", "a transaction by itself", 1),
+            ("CREATE TABLE Song (id)", "there is no CREATE", 1),
+            ("BEGIN", "in one database.write are one transaction", 1),
             ("MERGE INTO Song", "UPSERT INTO", 1), ("TRUNCATE Song", "DELETE FROM", 1),
             ("INSERT OR REPLACE INTO Song (id) VALUES (1)", "UPSERT INTO", 8),
             ("INSERT INTO Song (id) VALUES (1) ON CONFLICT DO NOTHING", "UPSERT INTO", 34),

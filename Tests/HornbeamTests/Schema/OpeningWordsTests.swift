@@ -108,7 +108,7 @@ struct OpeningWordsTests {
         let short = Migration.rename("Worker", to: After.Employee.self)
         try withFile { path in
             try Database(at: path, models: Before.Worker.self).close()
-            expect(.schemaMismatch, ["no Worker", long, ".rename(\"\(long)\""]) {
+            expect(.schemaMismatch, ["the store calls it Before.Worker", long, ".rename(\"\(long)\""]) {
                 _ = try Database(at: path, models: After.Employee.self, migrations: [short])
             }
             // After the right migration, with the wrong one still declared: there is nothing to lose any more.

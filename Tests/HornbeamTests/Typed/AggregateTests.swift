@@ -110,7 +110,7 @@ struct AggregateTests {
     func overflow() throws {
         var context = try context()
         #expect { try Sale.query().sum(\.small, in: context) } throws: { error in
-            (error as? HornbeamError)?.code == .invalid && "\(error)".contains("9000 is no Int8")
+            (error as? HornbeamError)?.code == .invalid && "\(error)".contains("the sum 9000 doesn't fit Int8")
         }
         var numbers = [Int.max, 5, -5, Int.min, Int.max]
         for (id, number) in numbers.enumerated() {
