@@ -219,7 +219,7 @@ struct CorruptionTests {
                     for number in 0..<200 { try write.put(tree, key(number) + [0], [UInt8](repeating: 1, count: 100)) }
                 } throws: { error in
                     guard case .corrupt(let what)? = error as? StorageError else { return false }
-                    return what.reason.contains("its parent says")
+                    return what.reason.contains("of its parent")
                 }
                 write.abort()
             }

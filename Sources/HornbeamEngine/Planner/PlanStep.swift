@@ -34,8 +34,9 @@ extension PlanStep: CustomStringConvertible {
     public var description: String {
         guard let rows else { return text }
         let source = read.map { $0 == rows ? "" : " from \($0)" } ?? ""
-        let repeated = runs.map { " in \(Spelling.counted($0, "run"))" } ?? ""
-        return "\(text) → \(Spelling.counted(rows, "row"))\(source)\(repeated)"
+        let repeated = runs.map { " in \($0) \($0 == 1 ? "run" : "runs")" } ?? ""
+        // Ungrouped, as the numbers in the words are.
+        return "\(text) → \(rows) \(rows == 1 ? "row" : "rows")\(source)\(repeated)"
     }
 }
 
