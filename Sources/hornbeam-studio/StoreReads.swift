@@ -69,8 +69,8 @@ final class StoreReads: Sendable {
                     return try body(core)
                 }
                 // A commit without changes makes no new state.
-                let isNew = try core.hasChanged()
-                return (result: result, version: core.transaction.version + (isNew ? 1 : 0))
+                let made = try core.hasChanged() ? core.transaction.number : nil
+                return (result: result, version: made ?? core.transaction.version)
             }
         }
     }

@@ -196,9 +196,9 @@ struct ShellTerminalTests {
 
     @Test("neither do they in JSON lines of query, search and export", arguments: ["query", "search", "export"])
     func hostileLines(_ command: String) throws {
-        let hostile = #"{"id":"evil","title":"a\u202ec"}"#
+        let hostile = #"{"id":"evil","title":"a\u202ec evil"}"#
         _ = try CommandRun("import", library.file, "Book", "-", input: hostile)
-        let words = ["query": ["--json"], "search": ["--json", "a"], "export": []][command] ?? []
+        let words = ["query": ["--json"], "search": ["--json", "evil"], "export": []][command] ?? []
         let session = try TerminalSession([command, library.file, "Book"] + words, home: home)
         let shown = try session.read(until: #"a\u202ec"#)
         #expect(!shown.contains("\u{202E}"))

@@ -145,8 +145,8 @@ struct ShellTests {
         #expect(
             run.output == """
                 id
-                sol
                 left
+                sol
                 id
                 sol
                 cyb
@@ -161,7 +161,7 @@ struct ShellTests {
         let missing = try shell(input: ".params set 1 1\nSELECT id FROM Book WHERE year < ? AND year > ?;")
         #expect(
             missing.errors.contains(
-                "line 2, character 46: no value is given for ?2: “.params set 2 VALUE” gives it one\n"), "\(missing)")
+                "line 2, character 47: no value is given for ?2: “.params set 2 VALUE” gives it one\n"), "\(missing)")
         let name = try shell(input: "SELECT id FROM Book WHERE year < $y;")
         #expect(name.errors.contains("no value is given for $y: “.params set y VALUE” gives it one\n"), "\(name)")
     }
