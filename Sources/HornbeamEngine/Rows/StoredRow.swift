@@ -7,10 +7,10 @@ import HornbeamPages
 public struct StoredRow {
     let row: MigratingRow
 
-    /// The value of a stored property, whose stored type must be that of `Property`. An optional type gives nil for
-    /// null. Throws `.invalid` if there is no property of that name or it has another type, and `.undecodable` if the
-    /// value is null and the type isn't optional, or doesn't fit the type.
-    /// - Parameter name: the name in the store, after the renames that come before this step.
+    /// The value of a stored property, whose stored type must be that of `Property`. `name` is its name in the store,
+    /// after the renames that come before this step. An optional type gives nil for null. Throws `.invalid` if there is
+    /// no property of that name or it has another type, and `.undecodable` if the value is null and the type isn't
+    /// optional, or doesn't fit the type.
     public func value<Property>(_ name: String, as _: Property.Type = Property.self) throws -> Property {
         let form = try StoredForm<Property>.find()
         guard let place = row.columns.firstIndex(where: { $0.name == name }) else {
