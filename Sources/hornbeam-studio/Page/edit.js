@@ -251,7 +251,7 @@ function refuse(error, list, outcome) {
             left.push(`${name}: ${message}`);
         }
     }
-    const summary = wrong.size === 0 ? error.message : `Nothing was changed: ${counted(wrong.size, "field")} can't be so.`;
+    const summary = wrong.size === 0 ? error.message : `Nothing was changed: wrong values in ${counted(wrong.size, "field")}.`;
     outcome.replaceChildren(failure(new Error([summary, ...left].join("\n"))));
     (list.find((field) => wrong.has(field))?.control ?? outcome).focus();
 }
