@@ -17,9 +17,9 @@ struct UsageError: Error, Equatable {
 
 struct Arguments {
     let command: CommandDeclaration
-    /// As given; `operand` distinguishes them.
+    /// The operands as given; `operand` finds one by name.
     let operands: [String]
-    /// By long name, every occurrence in order; a flag's are empty.
+    /// The options' values by long name, in order. The values of a flag are empty.
     private let values: [String: [String]]
 
     init(command: CommandDeclaration, operands: [String], values: [String: [String]]) {
@@ -28,8 +28,8 @@ struct Arguments {
         self.values = values
     }
 
-    /// The operand declared under this name, or nil if it is optional and was left out. The first optional ones are
-    /// filled first.
+    /// The operand declared under this name, or nil if it is optional and was left out. If some were left out, the
+    /// first optional operands are the ones that were given.
     func operand(_ name: String) -> String? {
         var spare = operands.count - command.operands.filter { !$0.isOptional }.count
         var next = 0
@@ -50,7 +50,7 @@ struct Arguments {
 
     /// The store's path: the first operand of every command.
     var file: String { operands.first ?? "" }
-    /// The entity type's name, of commands that take one.
+    /// The entity type's name, for commands that take one.
     var type: String { operand("TYPE") ?? "" }
 
     /// These arguments with the store's path before the operands, where commands expect it.
@@ -66,7 +66,7 @@ struct Arguments {
         return values[name] != nil
     }
 
-    /// The option's value; of several, the last one.
+    /// The option's value; the last one if it was given several times.
     func value(_ name: String) -> String? {
         assert(command.allOptions.contains { $0.name == name && $0.placeholder != nil }, "undeclared option \(name)")
         return values[name]?.last
@@ -93,7 +93,8 @@ struct Arguments {
         return names
     }
 
-    /// The option's value as a number within `bounds`. A number that no `Int` holds counts as `Int.max`.
+    /// The option's value as a number. Throws `UsageError` if it isn't a number within `bounds`. A number too large for
+    /// `Int` counts as `Int.max`.
     func number(_ name: String, _ bounds: ClosedRange<Int>) throws(UsageError) -> Int? {
         guard let text = value(name) else { return nil }
         let isBeyondInt = !text.isEmpty && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
@@ -113,7 +114,7 @@ struct Arguments {
 }
 
 extension StringProtocol {
-    /// Without spaces at both ends.
+    /// The text without whitespace at its ends.
     var trimmed: SubSequence {
         guard let first = firstIndex(where: { !$0.isWhitespace }), let last = lastIndex(where: { !$0.isWhitespace })
         else { return self[startIndex..<startIndex] }

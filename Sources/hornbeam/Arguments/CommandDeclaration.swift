@@ -6,7 +6,7 @@
 struct OptionDeclaration: Sendable {
     var name: String
     var short: Character?
-    /// How help calls the value; nil for a flag.
+    /// The value's name in help; nil for a flag.
     var placeholder: String?
     var help: String
 
@@ -25,7 +25,7 @@ struct OptionDeclaration: Sendable {
 struct OperandDeclaration: Sendable {
     var name: String
     var help: String
-    /// Whether it may be omitted; the number of operands shows it.
+    /// Whether it may be omitted. The number of operands on the command line tells whether it was.
     var isOptional = false
 
     static let store = OperandDeclaration(name: "FILE", help: "the store")
@@ -41,22 +41,23 @@ struct CommandDeclaration: Sendable {
     var discussion = ""
     var operands: [OperandDeclaration] = []
     var options: [OptionDeclaration] = []
-    /// Lines of shell.
+    /// Example command lines for a shell.
     var examples: [String] = []
-    /// Options that it has in common with others.
+    /// Options shared with other commands.
     var common: [OptionDeclaration] = Self.common
-    /// Whether it opens a store itself. A key may come from a pipe, which can be read once.
+    /// Whether it opens a store itself. If not, the key isn't read here: it may come from a pipe, which can be read
+    /// only once.
     var opensStore = true
     var run: @Sendable (Arguments, Console) throws -> ExitCode
 
     var name: String { path.joined(separator: " ") }
-    /// As it is typed: a shell's own command begins with a dot.
+    /// The command as it is typed. Commands of the shell begin with a dot.
     var invocation: String { name.first == "." ? name : "hornbeam \(name)" }
 
     /// The declared options and the common ones.
     var allOptions: [OptionDeclaration] { options + common }
 
-    /// Understood by every command.
+    /// Options of every command.
     static let common: [OptionDeclaration] = [
         .value("key-file", nil, "FILE", "an encrypted store's key: 32 bytes, or 64 hexadecimal digits"),
         .value("passphrase-file", nil, "FILE", "an encrypted store's passphrase: the file's first line"),
@@ -72,6 +73,6 @@ enum ExitCode: Int32 {
     case failure = 1
     /// The command line can't be understood.
     case usage = 2
-    /// Ended by SIGINT, as shells count it.
+    /// A signal ended the work: 128 + SIGINT, as shells report it.
     case interrupted = 130
 }

@@ -2,7 +2,7 @@
 // Help texts, made from the declarations. Pure functions from declarations to text, 80 columns wide.
 
 enum Help {
-    /// The columns that help may fill.
+    /// Width of help texts in columns.
     private static let width = 80
 
     /// All commands, or those of the group that `path` names.
@@ -64,7 +64,7 @@ enum Help {
         return text
     }
 
-    /// Breaks at spaces; the first line is taken to start at `indent` already.
+    /// Breaks a text at spaces. The caller has indented its first line already.
     private static func wrap(_ text: String, indent: Int) -> String {
         var lines: [String] = []
         var line = ""

@@ -4,21 +4,21 @@
 import Hornbeam
 
 enum ResultMode: String, CaseIterable, Sendable {
-    /// Aligned columns between lines.
+    /// Aligned columns with lines around them.
     case table
     /// Aligned columns alone.
     case column
-    /// A line for each value.
+    /// One value per line.
     case line
     /// One array of objects.
     case json
-    /// An object a line.
+    /// One object per line.
     case jsonl
     case csv, tsv, markdown
 
     static let names = allCases.map(\.rawValue).joined(separator: ", ")
 
-    /// The mode called `name`. Throws with the known names for any other.
+    /// Returns the mode called `name`. Throws an error with a similar name or all names if there is none.
     static func named(_ name: String) throws(CommandError) -> ResultMode {
         if let mode = ResultMode(rawValue: name) { return mode }
         let hint = NearestName.hint(name, among: allCases.map(\.rawValue)) ?? "there are \(names)"
@@ -29,14 +29,14 @@ enum ResultMode: String, CaseIterable, Sendable {
 /// The form of a result.
 struct ResultForm {
     var mode = ResultMode.column
-    /// Null in the forms for people. The others have their own: an empty field, or JSON's.
+    /// The text for null in the forms for people. The other forms have their own: an empty field or JSON's null.
     var null = "NULL"
 }
 
 /// Prints the rows of one result. Belongs to one thread.
 protocol ResultWriter {
     mutating func add(_ row: ResultRow) throws
-    /// Prints what is held back, and the end.
+    /// Prints the rows that are held back, and the end of the result.
     mutating func finish() throws
 }
 
@@ -55,7 +55,7 @@ extension ResultForm {
         }
     }
 
-    /// A value for people; nil is a missing one.
+    /// Returns a value's text in the forms for people. The text of a missing value (nil) is empty.
     func cell(_ value: Value?) -> String {
         guard let value else { return "" }
         return value == .null ? null : CellText.show(value)

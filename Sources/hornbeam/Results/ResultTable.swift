@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows as a table whose columns are right-aligned where the first rows have numbers alone.
+// Rows as a table. A column is right-aligned if it has only numbers in the first rows.
 
 import Hornbeam
 
@@ -30,7 +30,7 @@ final class ResultTable: ResultWriter {
         try table?.finish()
     }
 
-    /// Rows that decide the alignment. The table itself looks at more of them for the widths.
+    /// Number of rows that decide the alignment. `Table` samples more rows for the widths.
     private static let sampleRows = 100
 
     private func begin() throws {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows in the forms that hold nothing back: a line a value, JSON, separated values, Markdown. On a terminal control
-// characters are spelt out; in a file they are what they are.
+// Rows in the forms that need no sample of rows: one value per line, JSON, separated values, Markdown. Control
+// characters are spelt out on a terminal and unchanged in a file.
 
 import Hornbeam
 
-/// `name = value`, a blank line between rows.
+/// Lines `name = value`, with a blank line between rows.
 struct ValueLines: ResultWriter {
     private let titles: [String]
     private let form: ResultForm
@@ -54,8 +54,8 @@ struct JSONArray: ResultWriter {
     func finish() throws { try console.print(isFirst ? "[]" : "]") }
 }
 
-/// CSV as RFC 4180 has it, but with `\n` at the ends of lines; or fields between tabs. The first line has the names. A
-/// null or missing value is an empty field, in CSV an empty text is `""`.
+/// CSV by RFC 4180, but with `\n` at the ends of lines; or fields separated by tabs. The first line has the names. A
+/// null or missing value is an empty field; an empty text is `""` in CSV.
 struct SeparatedValues: ResultWriter {
     enum Separator { case comma, tab }
 
@@ -65,7 +65,7 @@ struct SeparatedValues: ResultWriter {
     private static let newline = UInt8(ascii: "\n")
     private static let return_ = UInt8(ascii: "\r")
     private static let backslash = UInt8(ascii: "\\")
-    /// Lines are handed on in pieces of about this size.
+    /// Lines are passed on in pieces of about this size, in bytes.
     private static let pieceSize = 1 << 15
 
     private let separator: Separator
@@ -109,7 +109,7 @@ struct SeparatedValues: ResultWriter {
 
     // MARK: Stored rows
 
-    /// Whether rows that come as they are stored are written as their values would be.
+    /// Whether stored rows can be written without making values of them. On a terminal, texts need escapes.
     var takesStoredRows: Bool { !isShown }
 
     /// A column of stored rows.
@@ -133,7 +133,7 @@ struct SeparatedValues: ResultWriter {
         }
     }
 
-    /// Adds a row of these fields. A row that can't be read leaves nothing of its line.
+    /// Adds a row of these fields. If the row can't be read, throws and leaves no part of its line.
     mutating func add(_ row: RowReader, _ fields: [Field]) throws {
         let start = lines.count
         do {
@@ -161,7 +161,7 @@ struct SeparatedValues: ResultWriter {
 
     private mutating func appendText(_ row: RowReader, _ column: Int) throws {
         guard let bytes = try row.stringBytes(column) else { return }
-        // Others have to be verified.
+        // Text beyond ASCII must be verified as UTF-8.
         if bytes.allSatisfy({ $0 < 0x80 }) { append(bytes) } else if let text = try row.string(column) { append(text) }
     }
 
@@ -173,7 +173,7 @@ struct SeparatedValues: ResultWriter {
         case .string(let text), .json(let text): append(text)
         case .int(let number): append(number)
         case .double(let number): append(number)
-        // As JSON has them: in base64, exact.
+        // In the form of JSON: data in base64, dates exact.
         case .data, .array, .date: append(JSONText.plain(value))
         default: append(CellText.show(value))
         }
@@ -226,7 +226,7 @@ struct SeparatedValues: ResultWriter {
         lines.append(Self.quote)
     }
 
-    /// A tab, a line end or a backslash in a text has a backslash before it.
+    /// Writes a tab, a line end or a backslash as `\t`, `\n`, `\r` or `\\`.
     private mutating func appendEscaped(_ bytes: UnsafeRawBufferPointer) {
         for byte in bytes {
             switch byte {
@@ -259,7 +259,7 @@ struct MarkdownTable: ResultWriter {
         try console.print("| " + cells.map(Self.escaped).joined(separator: " | ") + " |")
     }
 
-    /// The text as one that no reader of Markdown takes for markup.
+    /// Escapes a text so that Markdown doesn't read it as markup.
     private static func escaped(_ text: String) -> String {
         var result = ""
         for line in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
@@ -278,14 +278,13 @@ struct MarkdownTable: ResultWriter {
 }
 
 enum JSONText {
-    /// The value as JSON has it, a text without its quotes.
+    /// The value as JSON; a text is without its quotes.
     static func plain(_ value: Value) -> String {
         let json = value.json
         return json.first == "\"" ? String(json.dropFirst().dropLast()) : json
     }
 
-    /// JSON whose texts spell out what a terminal would take for more than text. Control characters below the space are
-    /// spelt out in all JSON.
+    /// Escapes characters in JSON that would control a terminal. Those below the space are escaped in all JSON.
     static func harmless(_ json: String) -> String {
         guard json.unicodeScalars.contains(where: DisplayWidth.needsEscape) else { return json }
         var result = ""
@@ -302,6 +301,6 @@ enum JSONText {
 }
 
 extension Console {
-    /// JSON for where results appear.
+    /// Returns JSON that is harmless where results appear: on a terminal it is escaped.
     func harmlessJSON(_ json: String) -> String { showsOnTerminal ? JSONText.harmless(json) : json }
 }

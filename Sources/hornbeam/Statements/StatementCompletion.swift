@@ -58,8 +58,8 @@ package struct StatementCompletion {
         return name.unicodeScalars.allSatisfy { $0 == "_" || $0.properties.isAlphabetic || ("0"..."9").contains($0) }
     }
 
-    /// Returns the names that can follow a point: those of the type for which the name before it stands, or of all
-    /// types if it stands for none.
+    /// Returns the names that can follow a dot: those of the type that the name before the dot refers to, or of all
+    /// types if it refers to none.
     private func names(_ stem: String, behind path: Substring, in text: String) -> Words {
         let name = Self.stem(path)
         let type =
