@@ -5,7 +5,7 @@ import Foundation
 import Hornbeam
 
 enum CellText {
-    /// Bytes of a data column that are shown.
+    /// Maximum number of bytes of a data value that are shown.
     private static let shownBytes = 16
 
     /// The value's text; null is empty.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous work that a command waits for: the command's thread shows how far it has come, and hears Ctrl-C.
+// Asynchronous work that a command waits for. The command's thread shows its progress and notices Ctrl-C.
 
 import Glibc
 import Hornbeam
@@ -29,7 +29,7 @@ final class CommandWork<State: Sendable, Result: Sendable>: Sendable {
         }
     }
 
-    /// Waits for the end, and shows states meanwhile. Returns nil if the user has ended the work.
+    /// Waits for the end of the work, and shows its states meanwhile. Returns nil if a signal has ended the work.
     func finish(_ show: (State) -> Void) throws -> Result? {
         while true {
             let (states, done) = shared.withLock { shared in

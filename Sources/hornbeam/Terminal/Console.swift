@@ -9,9 +9,9 @@ import HornbeamPages
 final class Console {
     let isOutputTerminal: Bool
     let isErrorTerminal: Bool
-    /// No remarks and no progress.
+    /// Whether remarks and progress are left out.
     var isQuiet = false
-    /// Where results go instead of standard output.
+    /// Receives results instead of standard output.
     var target: ByteSink?
     private let output: ByteSink
 
@@ -51,8 +51,8 @@ final class Console {
         try output.flush()
     }
 
-    /// Runs `body`, whose output goes through a pager if a person is there and it is longer than the screen. Returns
-    /// nil if the person has left the pager before the end, which ends `body`.
+    /// Runs `body`. On a terminal, output that is longer than the screen goes through a pager. Returns nil if the
+    /// person leaves the pager before the end, which ends `body`.
     @discardableResult
     func paged<Result>(_ body: () throws -> Result) throws -> Result? {
         guard showsOnTerminal, isatty(STDIN_FILENO) == 1, output.pager == nil, let pager = Pager() else {
@@ -70,7 +70,7 @@ final class Console {
             return result
         } catch {
             if pager.isStarted, case .io(_, _, EPIPE)? = error as? StorageError { return nil }
-            // The output before the error is of use.
+            // The output before the error is still useful.
             try? output.finishPage()
             throw error
         }
@@ -81,7 +81,7 @@ final class Console {
         if !isQuiet { Self.complain(line) }
     }
 
-    /// Something that was asked for and doesn't belong to the result, on standard error.
+    /// Prints information on standard error that was asked for but isn't part of the result.
     func answer(_ lines: String) {
         Self.complain(lines)
     }
@@ -103,7 +103,7 @@ final class Console {
             }.joined())
     }
 
-    /// Standard error has nowhere to complain about itself.
+    /// Ignores a failed write: nothing is left to report it on.
     private static func send(_ text: String) {
         var text = text
         text.withUTF8 { bytes in _ = Glibc.write(STDERR_FILENO, bytes.baseAddress, bytes.count) }
@@ -123,7 +123,7 @@ final class ByteSink {
     private let descriptor: Int32
     private let path: String
     private var buffer: [UInt8] = []
-    /// Holds output back until it is longer than the screen, and takes it then.
+    /// Decides whether output is longer than the screen, and receives it then. Output is held back until that is known.
     var pager: Pager?
 
     init(descriptor: Int32, path: String) {
@@ -147,7 +147,7 @@ final class ByteSink {
         try send(to: pager?.descriptor ?? descriptor)
     }
 
-    /// Hands everything to the pager, or if it wasn't needed to the terminal.
+    /// Hands everything to the pager, or to the terminal if no pager was needed.
     func finishPage() throws(StorageError) {
         try send(to: pager?.descriptor ?? descriptor)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many columns of a terminal a text fills, and its harmless spelling: control characters and changes of direction
-// from a store must never reach the terminal as they are.
+// The width of a text in columns of a terminal, and its harmless spelling: control characters and changes of direction
+// from a store must never reach the terminal unescaped.
 
 enum DisplayWidth {
     /// Columns of a text without control characters.
@@ -29,7 +29,7 @@ enum DisplayWidth {
         0x1AFF0...0x1B2FF, 0x1F200...0x1F265, 0x20000...0x3FFFD,
     ]
 
-    /// The text cut to `width` columns, with an ellipsis if something went.
+    /// The text cut to `width` columns, with an ellipsis at its end if it was cut.
     static func truncate(_ text: String, to width: Int) -> String {
         guard of(text) > width else { return text }
         guard width > 0 else { return "" }

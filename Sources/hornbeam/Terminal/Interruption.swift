@@ -14,9 +14,9 @@ enum Interruption {
     static let signals = [SIGINT, SIGTERM, SIGHUP]
 
     /// Starts catching these signals, unless the parent wants them ignored (`nohup`, `&` in a script). Forgets a Ctrl-C
-    /// of the work before, but not a signal that ends the process.
+    /// during earlier work, but not a signal that ends the process.
     static func watch() {
-        // Initialises it before a handler can run: a handler must not initialise anything.
+        // Also initialises `caught` before a handler can run: a handler must not initialise anything.
         _ = caught.compareExchange(expected: SIGINT, desired: 0, ordering: .relaxed)
         if isTermination { return }
         var unblocked = sigset_t()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output that is longer than the screen goes through the program that $PAGER names, or less. What fits on the screen is
-// printed as it is, so output is held back until that is known.
+// Output that is longer than the screen goes through the program that $PAGER names, or less. Shorter output is printed
+// directly, so output is held back until its length is known.
 
 import Glibc
 
@@ -12,7 +12,8 @@ final class Pager {
     private var lines = 0
     private var file: UnsafeMutablePointer<FILE>?
 
-    /// The pager of the terminal that is standard output. Returns nil if it has no known size, or there is no pager.
+    /// The pager for the terminal at standard output. Returns nil if the terminal's size is unknown or there is no
+    /// pager.
     init?() {
         var size = winsize()
         guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 1, size.ws_col > 0,
@@ -25,7 +26,7 @@ final class Pager {
 
     /// Output is held back as long as this is false.
     var isStarted: Bool { file != nil }
-    /// Where output goes then.
+    /// The pager's input, once it is started.
     var descriptor: Int32? { file.map { fileno($0) } }
 
     /// Counts the lines that a piece of output takes. Starts the pager when they are more than the screen has.
@@ -36,13 +37,13 @@ final class Pager {
         if lines >= rows { start() }
     }
 
-    /// Whether the pager can't be started: output goes on without it.
+    /// Whether the pager couldn't be started. Output goes on without it.
     private(set) var hasFailed = false
     private var column = 0
 
     func start() {
-        // Leaving the pager early is an error of the output, not the end of the program. Not ignored: the pager would
-        // inherit that.
+        // Leaving the pager early is an error of the output, not the end of the program. SIG_IGN won't do: the pager
+        // would inherit it.
         signal(SIGPIPE) { _ in }
         file = popen(command, "w")
         hasFailed = file == nil

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bar on standard error for long work: how far, how fast, how long still. Only on a terminal and not with --quiet,
-// redrawn at most ten times a second, and replaced by one line or nothing when the work is done.
+// A bar on standard error for long work, with its progress, rate and time left. It appears only on a terminal and not
+// with --quiet, is redrawn at most ten times a second, and is replaced by one line or nothing when the work is done.
 
 import Hornbeam
 
 /// The content of a progress line. Pure, so that tests can read it.
 struct ProgressState {
-    /// `importing`.
+    /// For example `importing`.
     var verb: String
-    /// `rows`.
+    /// For example `rows`.
     var unit: String
-    /// Things done, for the count and the rate.
+    /// Number of units done, for the count and the rate.
     var count: UInt64
     /// 0 to 1, or nil if the end isn't known.
     var fraction: Double?
@@ -62,7 +62,7 @@ final class Progress {
     /// Time since the beginning.
     var elapsed: Duration { start.duration(to: .now) }
 
-    /// Redraws if the last time is long enough ago. Cheap enough to be called for every row.
+    /// Redraws the bar if it was last drawn long enough ago. Cheap enough to be called for every row.
     func update(count: UInt64, fraction: Double?) {
         guard isShown else { return }
         let now = ContinuousClock.now

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emphasis on a terminal. In a pipe nothing but the plain text.
+// Emphasis on a terminal. A pipe gets plain text.
 
 /// Whether escape sequences may be used.
 enum Style: Sendable {

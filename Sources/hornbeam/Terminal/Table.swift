@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of text. Widths come from the first rows, so that a long result streams in bounded memory; on a terminal the
-// text columns shrink until a line fits, in a pipe nothing is ever cut: a long cell stands out of its column.
+// Tables of text. Widths come from the first rows, so that a long result streams in bounded memory. On a terminal the
+// text columns shrink until a line fits. In a pipe nothing is cut: a long cell extends beyond its column.
 
 struct TableColumn: Sendable {
     enum Alignment: Sendable { case left, right }
@@ -11,11 +11,11 @@ struct TableColumn: Sendable {
 
 /// Collects rows, then streams them. Call `finish` at the end.
 struct Table: ~Copyable {
-    /// Rows that decide the widths, unless their texts are long.
+    /// Number of rows that decide the widths; fewer if their texts are longer than `sampleSize`.
     static let sampleRows = 1_000
-    /// Width of the widest column where no line is cut. One long text must not fill all lines with space.
+    /// Maximum width of a column where no line is cut. One long text must not fill all lines with spaces.
     static let maximumWidth = 200
-    /// Bytes of the texts that are held back.
+    /// Maximum size of the texts that are held back, in bytes.
     private static let sampleSize = 1 << 22
 
     private let columns: [TableColumn]
@@ -53,7 +53,7 @@ struct Table: ~Copyable {
         }
     }
 
-    /// Prints what is still held back; an empty table prints its titles.
+    /// Prints the rows that are still held back; an empty table prints its titles.
     mutating func finish() throws {
         if widths == nil { try flushSample() }
         if isFramed, let widths { try emit(rule(widths, "└", "┴", "┘")) }
@@ -79,7 +79,7 @@ struct Table: ~Copyable {
         sample = []
     }
 
-    /// The widths after the widest text columns were levelled down until a line fits.
+    /// The widths after the widest text columns have shrunk until a line fits.
     private func fitted(_ natural: [Int]) -> [Int] {
         guard let lineWidth else { return natural.map { min($0, Self.maximumWidth) } }
         var widths = natural

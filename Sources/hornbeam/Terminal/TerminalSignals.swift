@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals that a terminal sends to a program that reads from it: it has another size, or the program is in the
-// foreground again. They end the read that waits, and are kept until it looks at them.
+// Signals to a program that reads from a terminal: the terminal's size has changed (SIGWINCH), or the program runs
+// again after a stop (SIGCONT). A signal ends a wait for input, and a flag keeps it until the reader looks.
 
 import Glibc
 import Synchronization
@@ -9,12 +9,12 @@ enum TerminalSignals {
     private static let hasResized = Atomic<Bool>(false)
     private static let hasContinued = Atomic<Bool>(false)
 
-    /// Starts catching them.
+    /// Starts catching these signals.
     static func watch() {
         // Initialises the flags before a handler can run.
         hasResized.store(false, ordering: .relaxed)
         hasContinued.store(false, ordering: .relaxed)
-        // Without SA_RESTART: the read returns.
+        // Without SA_RESTART, so that a signal ends a read.
         var action = sigaction()
         action.__sigaction_handler.sa_handler = { _ in TerminalSignals.hasResized.store(true, ordering: .relaxed) }
         sigaction(SIGWINCH, &action, nil)
@@ -23,8 +23,8 @@ enum TerminalSignals {
     }
 
     /// Waits until standard input has something to read, or its end, and calls `look` after each signal. Returns false
-    /// if the person wants the work to end. The wait alone lets signals through: one that came between a look and the
-    /// wait would be noticed with the next key only.
+    /// if the person wants the work to end. Signals are blocked except during the wait: one between `look` and the wait
+    /// would be noticed only at the next key.
     static func waitForInput(_ look: () -> Void) -> Bool {
         var (held, former) = (sigset_t(), sigset_t())
         sigemptyset(&held)
