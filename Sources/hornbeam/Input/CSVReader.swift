@@ -12,7 +12,7 @@ final class CSVReader {
     private var lines: LineReader
     private var parser = csv_parser()
     private var record: Record = []
-    /// Whole records, the next one last.
+    /// Complete records that `next` hasn't returned. A line completes at most one.
     private var records: [Record] = []
     private var isAtEnd = false
     private var hasBadText = false
@@ -35,11 +35,11 @@ final class CSVReader {
     var bytesRead: UInt64 { lines.bytesRead }
     var fileSize: UInt64? { lines.fileSize }
 
-    /// The next record, or nil after the last one. Empty lines are none.
+    /// The next record, or nil after the last one. Empty lines are skipped.
     func next() throws -> Record? {
         while records.isEmpty, !isAtEnd {
             let line = try lines.next()
-            // The line that Ctrl-C cut off is no record.
+            // A line that Ctrl-C cut off is no record.
             if Interruption.isRequested { return nil }
             guard let line else {
                 isAtEnd = true

@@ -6,7 +6,7 @@ import Glibc
 import Hornbeam
 
 struct History {
-    /// Entries that are kept.
+    /// Maximum number of entries that are read back.
     private static let limit = 1_000
 
     private let path: String
@@ -30,7 +30,7 @@ struct History {
 
     init(path: String) { self.path = path }
 
-    /// The newest entries, oldest first. A file that has grown far beyond them is cut to them.
+    /// The newest entries, oldest first. A file with more than four times as many is cut to these entries.
     func entries() throws -> [String] {
         guard access(path, F_OK) == 0 else { return [] }
         var reader = try LineReader.open(path)

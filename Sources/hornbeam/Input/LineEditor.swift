@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines that a person types, by the system's libedit: keys as in Emacs, or what ~/.editrc says, history, completion.
+// Reads lines that a person types with the system's libedit: keys as in Emacs or in ~/.editrc, history, completion.
 
 import CEdit
 import Glibc
@@ -17,14 +17,14 @@ final class LineEditor {
 
     /// The words that may replace the one before the cursor.
     struct Completions: Equatable {
-        /// Number of characters before the cursor that a completion takes the place of.
+        /// Number of characters before the cursor that a completion replaces.
         var replaced: Int
         var words: [String]
-        /// Whether names of files may stand there instead.
+        /// Whether names of files are offered if there are no words.
         var isFile = false
     }
 
-    /// Lines and statements that the arrow keys bring back.
+    /// Maximum number of entries that the arrow keys bring back.
     private static let historySize: Int32 = 1_000
     /// Keys beyond those that libedit knows from the terminal's description.
     private static let keys = [
@@ -37,12 +37,12 @@ final class LineEditor {
     private let editor: OpaquePointer
     private let history: OpaquePointer
     private let complete: (_ before: String) -> Completions
-    /// In C, because libedit reads it when it draws.
+    /// A C string, because libedit reads it when it draws.
     private var prompt: UnsafeMutablePointer<CChar>?
 
     /// - Parameter complete: completions for the text of the line before the cursor.
     init(complete: @escaping (_ before: String) -> Completions) throws {
-        // A terminal of today takes UTF-8, also where the environment names no language.
+        // Terminals take UTF-8, even if the environment names no language.
         if setlocale(LC_CTYPE, "") == nil || String(cString: nl_langinfo(Int32(CODESET))) != "UTF-8" {
             setlocale(LC_CTYPE, "C.UTF-8")
         }
@@ -62,7 +62,7 @@ final class LineEditor {
         hb_edit_add(editor, "hornbeam-complete", "completes a word") { editor, key in
             LineEditor.of(editor)?.completeWord(key) ?? UInt8(CC_ERROR)
         }
-        // The person's own keys come last but one, so that they can choose vi and still have completion.
+        // ~/.editrc is read before Tab is bound, so that completion also works with the keys of vi.
         _ = el_source(editor, nil)
         hb_edit_bind(editor, "^I", "hornbeam-complete")
     }
@@ -110,7 +110,7 @@ final class LineEditor {
             bytes.append(byte)
             let length = byte < 0x80 ? 1 : bytes[0] >= 0xF0 ? 4 : bytes[0] >= 0xE0 ? 3 : 2
             if bytes.count < length { continue }
-            // A sequence that isn't UTF-8 becomes the sign for that.
+            // A sequence that isn't UTF-8 becomes U+FFFD.
             let scalar = String(decoding: bytes, as: UTF8.self).unicodeScalars.first ?? "\u{FFFD}"
             character?.pointee = wchar_t(bitPattern: scalar.value)
             return 1

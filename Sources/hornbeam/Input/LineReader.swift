@@ -8,7 +8,7 @@ import HornbeamPages
 
 /// Owns its descriptor unless that is standard input.
 struct LineReader: ~Copyable {
-    /// A line longer than this is taken for something that isn't JSON lines.
+    /// Maximum size of a line in bytes. A longer line shows that the input isn't JSON lines.
     static let maximumLineSize = 256 << 20
     private static let chunkSize = 1 << 18
     /// U+FEFF in UTF-8. Some editors begin a file with it.
@@ -49,8 +49,8 @@ struct LineReader: ~Copyable {
         if descriptor != STDIN_FILENO { _ = close(descriptor) }
     }
 
-    /// The next line, or nil after the last. It is without its end (`\n` or `\r\n`) unless ends are kept. The last one
-    /// needs no end. A byte order mark before the first line is skipped.
+    /// The next line, or nil after the last one. Its end (`\n` or `\r\n`) is left out unless ends are kept. The last
+    /// line needs no end. A byte order mark before the first line is skipped.
     mutating func next() throws -> ArraySlice<UInt8>? {
         var searched = start
         while true {
@@ -72,7 +72,8 @@ struct LineReader: ~Copyable {
         }
     }
 
-    /// The place of the last byte of a line's end. Without one the search goes on where `searched` is then.
+    /// Returns the position of the last byte of the next line end, or nil if the buffer has none. `searched` then
+    /// becomes the position where the next search begins.
     private func end(from searched: inout Int) -> Int? {
         guard keepsEnds else {
             let end = buffer[searched...].firstIndex(of: 0x0A)
@@ -108,7 +109,7 @@ struct LineReader: ~Copyable {
     private mutating func fill() throws(StorageError) {
         let held = buffer.count
         buffer.append(contentsOf: repeatElement(0, count: Self.chunkSize))
-        // A signal that came before the read wouldn't end it.
+        // Looks for a signal before each read: one that came earlier wouldn't end the read.
         var (result, code) = (-1, EINTR)
         while result < 0, code == EINTR, !Interruption.isRequested {
             result = buffer.withUnsafeMutableBytes {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts what is typed, piped or read from a script into statements, which end with a semicolon, and dot commands, which
-// end with their line. A semicolon in a text, a name in backquotes or a comment ends nothing. The rules are those of
-// `StatementLexer`.
+// Splits the input of a shell into statements, which end with a semicolon, and dot commands, which end with their line.
+// A semicolon in a text, a name in backquotes or a comment ends nothing. The rules are those of `StatementLexer`.
 
 /// Takes one line after the other.
 struct StatementSplitter {
@@ -40,12 +39,12 @@ struct StatementSplitter {
     /// The beginning of a statement that isn't whole, or of a comment.
     var pending: String { String(decoding: text, as: UTF8.self) }
 
-    /// Takes a line without its end. Returns what is whole with it.
+    /// Takes a line without its end. Returns the statements and dot commands that it completes.
     mutating func add(_ new: some Sequence<UInt8>) -> [Piece] {
         let bytes = Array(new)
         line += 1
         if !isOpen { text = [] }
-        // No statement is a question mark.
+        // A line with only a question mark is no statement.
         if !isOpen, String(decoding: bytes, as: UTF8.self).trimmed == "?" { return [Piece(text: ".help", line: line)] }
         var pieces: [Piece] = []
         if !text.isEmpty { text.append(0x0A) }
@@ -70,13 +69,14 @@ struct StatementSplitter {
         return pieces
     }
 
-    /// Returns the statement without a semicolon at the end of the input, or nil if only space and comments are left.
+    /// Returns the rest of the input if it is a statement without a semicolon or a comment without an end. Returns nil
+    /// if only space and complete comments are left.
     mutating func finish() -> Piece? {
         defer { clear() }
         return isOpen && (hasWords || state == .blockComment) ? whole() : nil
     }
 
-    /// Forgets what isn't whole.
+    /// Forgets a statement or comment that isn't whole.
     mutating func clear() {
         text = []
         state = .words
@@ -90,7 +90,7 @@ struct StatementSplitter {
             if byte == quote { state = .words }
             return 1
         case .lineComment:
-            // The other signs that end a line of a statement.
+            // A line comment also ends at these characters, which don't end a line of the input.
             if (0x0A...0x0D).contains(byte) { state = .words }
             return 1
         case .blockComment:
@@ -117,7 +117,7 @@ struct StatementSplitter {
         return 1
     }
 
-    /// The statement begins here: what was before it, space and comments, doesn't belong to it.
+    /// Begins a statement or comment here. Space and comments before it don't belong to it.
     private mutating func begin(_ before: ArraySlice<UInt8>) {
         text = []
         start = (line, String(decoding: before, as: UTF8.self).count)

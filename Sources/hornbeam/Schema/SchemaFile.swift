@@ -22,7 +22,7 @@ enum SchemaFile {
         do {
             return try JSONDecoder().decode(File.self, from: data).entities.map(\.description)
         } catch let error as DecodingError {
-            // Foundation doesn't say where.
+            // Foundation's error doesn't give the position.
             let flaw = data.withUnsafeBytes { Value.flaw(inJSON: $0) }
             throw CommandError("\(path): \(flaw ?? message(error))")
         }
@@ -32,7 +32,7 @@ enum SchemaFile {
     static func text(_ entities: [EntityDescription]) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        // The version of a collation is that of the system where an index is made.
+        // Left out: the system that makes an index sets the version of its collation.
         let unversioned = entities.map { entity in
             var entity = entity
             for place in entity.indexes.indices {
@@ -78,7 +78,7 @@ private struct AnyKey: CodingKey {
 }
 
 extension Decoder {
-    /// The container after a look for keys that don't belong into it.
+    /// Returns the container. Throws if it has a key that `Key` doesn't declare.
     fileprivate func fields<Key: CodingKey & CaseIterable>(_: Key.Type) throws -> KeyedDecodingContainer<Key> {
         let known = Key.allCases.map(\.stringValue)
         for key in try container(keyedBy: AnyKey.self).allKeys where !known.contains(key.stringValue) {
@@ -125,7 +125,7 @@ private struct Entity: Decodable {
     }
 }
 
-/// A condition as WHERE has it, where it can be written so, or as it is stored.
+/// An index's condition: as the text of a WHERE if a statement can express it, otherwise in its stored form.
 private enum WrittenCondition: Codable {
     case text(String)
     case stored(StoredCondition)
@@ -194,7 +194,7 @@ private struct Index: Decodable {
     }
 
     var description: IndexDescription
-    /// The condition in the form of the file: binding it needs the whole type.
+    /// The condition in the form of the file. `Entity` binds it, because that needs the whole type.
     let condition: WrittenCondition?
 
     init(from decoder: any Decoder) throws {
@@ -215,7 +215,7 @@ private struct Index: Decodable {
         if kind == .text, analyzer == nil { index.nameNoAnalyzer() }
         condition = try fields.decodeIfPresent(WrittenCondition.self, forKey: .where)
         if case .stored(let condition) = condition { index.condition = condition }
-        // A collation that this system hasn't got is refused when it is applied.
+        // A collation that this system lacks is refused later, when the schema is applied.
         description = index.renewed ?? index
     }
 }

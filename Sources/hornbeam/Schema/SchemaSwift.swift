@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entity types as the Swift that declares them. What a file doesn't know, such as the Codable type of a JSON column, is
-// a comment to be completed.
+// Entity types as the Swift that declares them. Comments mark the parts that a store doesn't know and a person must
+// complete, such as the Codable type of a JSON column.
 
 import Hornbeam
 import HornbeamKeys
@@ -96,7 +96,7 @@ enum SchemaSwift {
         return (condition.map { ["// where: " + comment($0)] } ?? []) + [declaration]
     }
 
-    /// A text of the file on one line, which can't end a comment.
+    /// Returns a text from the store for use in a comment: on one line, and unable to end the comment.
     private static func comment(_ text: String) -> String {
         DisplayWidth.printable(text.replacing("*/", with: "* /"))
     }
@@ -107,7 +107,7 @@ enum SchemaSwift {
         return (column.isHidden ? "." : "\\.") + identifier(column.label)
     }
 
-    /// Empty for the default one.
+    /// Returns the argument for an index's analyzer; empty for the default analyzer.
     private static func analyzer(_ index: IndexDescription) -> [String] {
         switch index.knownAnalyzer?.rules {
         case .words: return ["analyzer: .words"]
@@ -143,7 +143,7 @@ enum SchemaSwift {
 
     // MARK: Names
 
-    /// Swift's words that can't be names of properties or types without backquotes.
+    /// Keywords of Swift that need backquotes as names of properties or types.
     private static let keywords: Set<String> = [
         "as", "associatedtype", "break", "case", "catch", "class", "continue", "default", "defer", "deinit", "do",
         "else", "enum", "extension", "fallthrough", "false", "fileprivate", "for", "func", "guard", "if", "import",
@@ -153,7 +153,7 @@ enum SchemaSwift {
         "throws", "true", "try", "typealias", "var", "where", "while",
     ]
 
-    /// The name as Swift has it.
+    /// Returns the name as an identifier of Swift, in backquotes if it needs them.
     static func identifier(_ name: String) -> String {
         isWord(name) && !keywords.contains(name) ? name : quoted(name)
     }

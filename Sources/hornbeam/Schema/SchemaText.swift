@@ -49,7 +49,7 @@ enum SchemaText {
         return rules.joined(separator: ", ")
     }
 
-    /// Rows under a heading, each part as wide as its widest.
+    /// Rows after a heading, with their parts aligned in columns.
     private static func section(_ title: String, _ rows: [[String]]) -> [String] {
         var widths: [Int] = []
         for row in rows {
