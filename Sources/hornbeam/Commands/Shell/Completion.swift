@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words that Tab offers: those of statements, and for dot commands their names and arguments.
+// The words that Tab offers: words of statements, and names and arguments of dot commands.
 
 import Hornbeam
 

@@ -18,8 +18,8 @@ final class Dialogue {
 
     func run() throws -> ExitCode {
         let editor = try LineEditor { [unowned self] before in self.completions(before) }
-        // A pager that ends early must not end the shell. A handler, because programs that the shell starts inherit
-        // what is ignored.
+        // A pager that ends early must not end the shell. SIG_IGN won't do: programs that the shell starts would
+        // inherit it.
         signal(SIGPIPE) { _ in }
         openHistory(editor)
         if !shell.console.isQuiet {
@@ -43,7 +43,7 @@ final class Dialogue {
         return Interruption.isTermination ? .interrupted : .ok
     }
 
-    /// Of a statement's second line it has the width of that of the first.
+    /// The prompt. Further lines of a statement have one as wide as that of the first line.
     private var prompt: String {
         let first = OpenStore.isInTransaction ? Self.prompts.inTransaction : Self.prompts.idle
         guard splitter.isOpen else { return first }
@@ -84,7 +84,7 @@ final class Dialogue {
     private func report(_ error: any Error) {
         switch error {
         case is InterruptedWork: shell.console.answer("interrupted")
-        // Has been reported with its place.
+        // It has been reported already, with its place.
         case is ScriptFailure: break
         default:
             try? shell.console.flush()
@@ -95,7 +95,7 @@ final class Dialogue {
 
     private func completions(_ before: String) -> LineEditor.Completions {
         let text = splitter.isOpen ? splitter.pending + "\n" + before : before
-        // Without a schema that can be read, the words of the language are still of use.
+        // If the schema can't be read, the words of the language are still useful.
         let schema = try? OpenStore.snapshot(shell.file) { try SchemaCatalogue.load($0).descriptions }
         return Completion(schema ?? []).completions(of: text)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shell's own commands, which begin with a dot. Where the command line has a command for it, that one runs.
+// The shell's own commands, which begin with a dot. Some of them run a command of the command line.
 
 import Hornbeam
 
@@ -7,11 +7,10 @@ import Hornbeam
 struct DotCommand: Sendable {
     /// With its dot.
     var name: String
-    /// As help shows them: those that may be left out in brackets.
-    /// How help calls the operands; completion goes by these names.
+    /// The operands as help shows them, optional ones in brackets. Completion depends on these names.
     var operands: [String] = []
     var summary: String
-    /// The command of the command line that it is, which explains itself.
+    /// The command of the command line that it runs, for its help; nil for others.
     var declaration: CommandDeclaration?
     var run: @Sendable (Shell, [String]) throws -> ExitCode
 
@@ -19,7 +18,7 @@ struct DotCommand: Sendable {
 }
 
 enum DotCommands {
-    /// In the order of help.
+    /// The commands, in the order of help.
     static let all: [DotCommand] = [
         DotCommand(name: ".tables", summary: "entity types and their numbers of entities", run: DotAnswers.tables),
         command(
@@ -77,7 +76,8 @@ enum DotCommands {
         throw UsageError("there is no command “\(name)”", hint: hint)
     }
 
-    /// The words of a line as shells part them: quotes keep spaces, a backslash keeps what follows.
+    /// Splits a line into words as shells do: quotes keep spaces, a backslash keeps the next character. Throws if a
+    /// quote has no end.
     static func words(of line: String) throws(UsageError) -> [String] {
         var words: [String] = []
         var word: String?
@@ -108,7 +108,7 @@ enum DotCommands {
 
     // MARK: Commands of the command line
 
-    /// A command of the command line, on the shell's store.
+    /// Makes a dot command that runs a command of the command line on the shell's store.
     /// - Parameters:
     ///   - operands: those beside the store, in the shell's order.
     ///   - adding: options that belong to the words.

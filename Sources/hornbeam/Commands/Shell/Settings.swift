@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dot commands that set something of the shell. Without a value they print what is set.
+// Dot commands that change settings of the shell. Without a value they print the setting; `.output` goes back to
+// standard output.
 
 import Hornbeam
 
@@ -24,7 +25,7 @@ enum Settings {
         return .ok
     }
 
-    /// Sets what is on or off.
+    /// Turns a setting on or off, or prints it if no word is given.
     static func set(
         _ setting: ReferenceWritableKeyPath<Shell, Bool>, _ shell: Shell, _ words: [String]
     ) throws -> ExitCode {
@@ -60,10 +61,10 @@ enum Settings {
 
     private static func shown(_ name: String) -> String { (Int(name) == nil ? "$" : "?") + name }
 
-    /// Numbers in their order, before names.
+    /// Sorts numbers by their value, before names.
     private static func order(_ name: String) -> (Int, String) { (Int(name) ?? .max, name) }
 
-    /// The name of a parameter, or its number, with or without the sign.
+    /// Reads a parameter's name or number, with or without its sign: `$`, `:` or `?`.
     private static func name(_ word: String) throws(UsageError) -> String {
         let name = ["$", ":", "?"].contains(word.first) ? String(word.dropFirst()) : word
         if let number = Int(name), (1...1_000).contains(number) { return "\(number)" }

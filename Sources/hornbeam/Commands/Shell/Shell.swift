@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shell on one store: its settings, and the ways of statements and dot commands into it.
+// A shell on one store: its settings, and the input and output of its statements and dot commands.
 
 import Hornbeam
 
@@ -11,12 +11,12 @@ final class Shell {
     var isReadOnly = false
     var isTimed = false
     var isExplained = false
-    /// The values of $name, and by their numbers those of ?.
+    /// The values of parameters: of $name by name, of ? by number.
     var parameters: [String: Value] = [:]
     /// Whether .quit was given.
     var hasQuit = false
     private var output: OutputFile?
-    /// Scripts that are being read, one by the other.
+    /// Number of scripts that are being read, each by the one before it.
     private var depth = 0
     private static let maximumDepth = 32
 
@@ -70,7 +70,7 @@ final class Shell {
 
     private func run(_ pieces: [StatementSplitter.Piece], of source: String) throws -> ExitCode {
         for piece in pieces {
-            // Before it, too: the piece may be what was read when the input was interrupted.
+            // Also before the first piece: an interrupted read may have cut it off.
             if Interruption.isRequested { return .interrupted }
             do {
                 let code = try run(piece)
@@ -78,7 +78,7 @@ final class Shell {
             } catch is InterruptedWork {
                 return .interrupted
             } catch is ScriptFailure {
-                // A script within this one has told its place.
+                // A script that this one reads has reported the error.
                 throw ScriptFailure()
             } catch {
                 try? console.flush()
@@ -105,7 +105,7 @@ final class Shell {
         run.isTimed = isTimed
         run.isExplained = isExplained
         run.isReadOnly = isReadOnly
-        // First, because an error in the text counts more than a value that it lacks.
+        // Parsed first: an error in the text is reported before a missing value.
         let statement = try Statement(text)
         run.parameters = try self.parameters(of: text)
         try run.run(statement, on: file)
@@ -117,7 +117,7 @@ final class Shell {
         if isTimed { console.answer("time: \(Spelling.time(start.duration(to: .now)))") }
     }
 
-    /// Rolls back the transaction that is open, and says so. The shell ends.
+    /// Rolls back the open transaction when the shell ends, and says so.
     func endTransaction() {
         guard OpenStore.isInTransaction else { return }
         do {
@@ -126,7 +126,8 @@ final class Shell {
         } catch { console.report(ErrorText.of(error)) }
     }
 
-    /// The values that a statement asks for: it refuses others.
+    /// Returns the values of the parameters that a statement uses, because it refuses others. Throws if one has no
+    /// value.
     private func parameters(of text: String) throws -> StatementParameters {
         var used = StatementParameters()
         var lexer = StatementLexer(text)
@@ -157,7 +158,7 @@ final class Shell {
 
     // MARK: Output
 
-    /// Where results go: a file, or standard output again for nil. The file before it gets its name now.
+    /// Sends results to a file, or to standard output for nil. The file before it gets its name now.
     func redirect(to path: String?, replaces: Bool) throws {
         try finishOutput()
         guard let path else { return }
@@ -165,7 +166,7 @@ final class Shell {
         console.target = output?.sink
     }
 
-    /// Gives a file of .output its name.
+    /// Completes the file of .output, which gets its name now.
     func finishOutput() throws {
         try console.flush()
         guard let file = output else { return }
@@ -178,13 +179,13 @@ final class Shell {
 /// An error that has been reported already, with its place in a script.
 struct ScriptFailure: Error {}
 
-/// An error's message with the line of the script instead of that of the statement.
+/// An error's message with its position in the script instead of that in the statement.
 struct ErrorPlace {
     let text: String
 
     init(_ error: any Error, in piece: StatementSplitter.Piece) {
         let message = ErrorText.of(error)
-        // As `StatementFailure` ends: the place, the line, and a mark below it.
+        // A message of `StatementFailure` ends with the place, the line, and a mark below it.
         guard let place = message.matches(of: /, at line (\d+), character (\d+):\n/).last,
             let line = Int(place.1), let character = Int(place.2)
         else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hornbeam shell`, or only `hornbeam FILE`: statements and dot commands from a terminal, a pipe, a script or the
+// `hornbeam shell`, or just `hornbeam FILE`: statements and dot commands from a terminal, a pipe, a script or the
 // command line.
 
 import Glibc
@@ -32,11 +32,11 @@ enum ShellCommand {
         shell.form.mode = try arguments.value("mode").map { try ResultMode.named($0) } ?? .column
         shell.isReadOnly = arguments.has("readonly")
         shell.parameters = try QueryCommand.namedValues(arguments)
-        // A file of .output that isn't whole goes away with it.
+        // Releases the file of .output, which is deleted if it isn't complete.
         defer { console.target = nil }
         return try OpenStore.holding(shell.file) {
             defer { shell.endTransaction() }
-            // Before anything is asked: a store that can't be opened is an error at once.
+            // Before any input: a store that can't be opened is an error at once.
             try OpenStore.snapshot(shell.file) { _ in }
             do {
                 let code = try run(shell, arguments)
@@ -56,7 +56,7 @@ enum ShellCommand {
         }
         let code = try run(shell, statements, statements.isEmpty && scripts.isEmpty ? ["-"] : scripts)
         guard code == .ok, !shell.hasQuit, OpenStore.isInTransaction else { return code }
-        // As with a statement that was cut off: changes that somebody expects to be there are not.
+        // An error, as for a statement that was cut off: changes that somebody expects are missing.
         shell.console.report("the input ends before COMMIT")
         return .failure
     }

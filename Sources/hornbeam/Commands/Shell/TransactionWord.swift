@@ -6,7 +6,7 @@ import Hornbeam
 enum TransactionWord {
     case begin, commit, rollBack
 
-    /// The word that a text consists of, with TRANSACTION or WORK behind it if the person likes. Nil for other texts.
+    /// Reads a text that consists of this word alone, or of it and TRANSACTION or WORK. Returns nil for other texts.
     init?(_ text: String) {
         var lexer = StatementLexer(text)
         guard let tokens = try? lexer.tokens() else { return nil }
