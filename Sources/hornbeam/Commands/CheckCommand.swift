@@ -119,7 +119,7 @@ private final class ProblemList {
 
     init(_ console: Console) { self.console = console }
 
-    /// The progress line that problems take away from now on.
+    /// Sets the progress line that each problem clears from now on, and returns it.
     func begin(_ progress: Progress) -> Progress {
         self.progress = progress
         return progress

@@ -28,7 +28,7 @@ enum ExportCommand {
         let progress = Progress("exporting \(arguments.type)", unit: "entities", console: console)
         defer { progress.clear() }
         let target = try arguments.value("output").flatMap { try OutputFile.open($0, replaces: arguments.has("force")) }
-        // A signal must not leave the hidden file behind. Output into a pipe or a device just ends.
+        // A signal must not leave the hidden file behind. It simply ends output into a pipe or a device.
         if target?.isPartial == true { Interruption.watch() }
         let count = try OpenStore.snapshot(arguments.file) { transaction in
             let schema = try SchemaCatalogue.load(transaction)

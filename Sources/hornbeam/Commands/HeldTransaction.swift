@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transaction that changes data, with the store that is open for writing meanwhile: of one statement, or of those
-// between BEGIN and COMMIT.
+// The transaction between BEGIN and COMMIT, with the store that is open for writing meanwhile.
 
 import Hornbeam
 import HornbeamTree
@@ -8,7 +7,7 @@ import HornbeamTree
 /// Belongs to the thread of the command. `Sendable` only so that a lock can hold it.
 final class HeldTransaction: @unchecked Sendable {
     let store: TreeStore
-    /// Statements and dot commands run in it.
+    /// Runs the statements and dot commands.
     let core: StoreTransaction
 
     /// Begins a transaction on a store that is open for writing.
@@ -26,7 +25,7 @@ final class HeldTransaction: @unchecked Sendable {
         }
     }
 
-    /// Ends the transaction. It has ended also if this throws.
+    /// Commits the transaction. It has ended even if this throws.
     func commit() throws {
         defer { core.transaction.abort() }
         try core.commit()

@@ -58,7 +58,7 @@ enum ImportCommand {
         return isCSV ? try CSVSource(path, type, in: schema) : try JSONSource(path)
     }
 
-    /// The store's schema, after the types of `--schema` were applied, with indexes that are maintained by the import.
+    /// Applies the types of `--schema` and returns the store's schema, whose indexes the import maintains.
     private static func prepare(
         _ store: TreeStore, _ entities: (path: String, types: [EntityDescription])?, _ console: Console
     ) throws -> Schema {

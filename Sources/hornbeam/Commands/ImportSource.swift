@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where `hornbeam import` has its entities from: JSON lines as they are, or records of CSV, which become such lines.
+// The sources of `hornbeam import`: JSON lines, or records of CSV, which become such lines.
 
 import Hornbeam
 
@@ -9,7 +9,7 @@ protocol ImportSource: AnyObject {
     var lineNumber: UInt64 { get }
     var bytesRead: UInt64 { get }
     var fileSize: UInt64? { get }
-    /// Whether a character of the entity's JSON is one of the source.
+    /// Whether a position in an entity's JSON is a position in the source's line.
     var isJSON: Bool { get }
     /// The next entity, or nil after the last one.
     func next() throws -> ArraySlice<UInt8>?
@@ -80,7 +80,7 @@ final class CSVSource: ImportSource {
         }
         var line = "{"
         for (field, text) in zip(fields, record) {
-            // In an empty field there is nothing, or an empty text where there must be one.
+            // An empty field is left out, or is an empty text if the column needs a text.
             guard let text = text ?? (field.type == .string ? "" : nil) else { continue }
             if line.utf8.count > 1 { line += "," }
             line += "\(Value.string(field.name).json):\(Self.json(text, field.type))"
@@ -88,8 +88,8 @@ final class CSVSource: ImportSource {
         return Array((line + "}").utf8)[...]
     }
 
-    /// A field as JSON has a value of the type. What isn't one stays a text, which the import refuses with the name of
-    /// the column.
+    /// Returns a field as JSON of the type. A field that doesn't fit becomes a text, which the import refuses with the
+    /// name of the column.
     private static func json(_ text: String, _ type: ColumnType?) -> String {
         switch type?.unwrapped {
         case .string, .url, .uuid, .data: return Value.string(text).json
@@ -100,7 +100,7 @@ final class CSVSource: ImportSource {
             default: return Value.string(text).json
             }
         case .json, .array, nil:
-            // Parsed and written again, so that a field can be nothing but a value.
+            // Parsed and written again, so that a field can't add members to the object.
             return (try? JSONParser.parse(text))?.text ?? Value.string(text).json
         default:
             guard case .number(let digits)? = try? JSONParser.parse(String(text.trimmed)) else {

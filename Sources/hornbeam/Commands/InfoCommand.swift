@@ -64,7 +64,7 @@ struct StoreSummary: Encodable, Equatable {
                 privateSize = holders.privateBytes
             }
 
-            /// All that they hold.
+            /// Total size of the pages that they hold, in bytes.
             var size: UInt64 { pinnedSize &+ copiedSize &+ privateSize }
         }
 
@@ -157,7 +157,7 @@ struct StoreSummary: Encodable, Equatable {
             name: index.name, kind: index.kind.rawValue, columns: SchemaText.components(index), entries: entries)
     }
 
-    /// The form for people.
+    /// Prints the summary for people.
     func print(to console: Console) throws {
         let entries = trees.reduce(0) { $0 &+ $1.entries }
         for (name, value) in [

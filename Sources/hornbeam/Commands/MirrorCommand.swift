@@ -51,7 +51,7 @@ enum MirrorCommand {
         }
     }
 
-    /// Work with a mirror that shows the mirror's states.
+    /// Starts work with a mirror, which reports the mirror's states.
     private static func work<Result: Sendable>(
         _ mirror: PostgresMirror, _ body: @escaping @Sendable () async throws -> Result
     ) -> CommandWork<PostgresMirror.State, Result> {
@@ -96,7 +96,7 @@ enum MirrorCommand {
         let screen = MirrorScreen(console)
         let done: Void? = try work(mirror) { try await mirror.run() }.finish { screen.show($0) }
         screen.clear()
-        // It ends by Ctrl-C alone.
+        // Only a signal such as Ctrl-C ends it.
         return done == nil || Interruption.isRequested ? .interrupted : .ok
     }
 }
@@ -130,12 +130,12 @@ private final class MirrorScreen {
                 "following  state \(Spelling.grouped(lag.version))  \(Spelling.counted(lag.changes, "change")) "
                     + "\(Spelling.time(lag.time)) behind")
         case .waiting(let error): remark("waiting: \(error)")
-        // The command ends with it.
+        // The command ends with this error.
         case .diverged: clear()
         }
     }
 
-    /// Says each thing once.
+    /// Prints a remark, unless it is equal to the one before it.
     private func remark(_ text: String) {
         clear()
         if text != lastRemark { console.remark(text) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the commands open a store: existing files only, unless the command makes one; read-only, unless it writes. Every
-// store is closed again, also after an error, so that the next one to open it finds nothing to recover.
+// Opens stores for the commands: only existing files, unless the command makes one; read-only, unless it writes. Every
+// store is closed again, even after an error, so that the next program that opens it has nothing to recover.
 
 import Glibc
 package import Hornbeam
@@ -12,13 +12,13 @@ enum OpenStore {
     /// Milliseconds that a command waits for a program that has the store open.
     private static let lockWait = 2_000
 
-    /// Opens the store at `path` without the right to write, for the length of `body`.
+    /// Opens the store at `path` read-only while `body` runs.
     static func reading<Result>(_ path: String, _ body: (TreeStore) throws -> Result) throws -> Result {
         if let store = try heldStore(path) { return try body(store) }
         return try reading(path, key: StoreKeyFile.current, body)
     }
 
-    /// A store that stays open for reading from one use to the next. A process can have a file open once only, so it
+    /// A store that stays open for reading from one use to the next. A process can open a file only once, so this store
     /// is closed while the file is open for writing.
     private struct Held {
         let path: String
@@ -29,7 +29,7 @@ enum OpenStore {
 
     private static let held = Mutex<Held?>(nil)
 
-    /// Keeps the store at `path` open for reading, from its first use, for the length of `body`.
+    /// Keeps the store at `path` open for reading, from its first use until the end of `body`.
     static func holding<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
         held.withLock { $0 = Held(path: path) }
         defer { held.withLock { $0 = nil } }
@@ -81,7 +81,7 @@ enum OpenStore {
         return options
     }
 
-    /// Opens the store at `path` with this key, or without one.
+    /// Opens the store at `path` read-only while `body` runs, with this key or without one.
     static func reading<Result>(
         _ path: String, key: (any StoreEncryption)?, _ body: (TreeStore) throws -> Result
     ) throws -> Result {
@@ -113,7 +113,7 @@ enum OpenStore {
         }
     }
 
-    /// One read transaction on the store at `path`, or the transaction that is open there.
+    /// Runs `body` in a read transaction on the store at `path`, or in the transaction that is open on it.
     static func snapshot<Result>(_ path: String, _ body: (Transaction) throws -> Result) throws -> Result {
         try snapshot(path) { transaction, _ in try body(transaction) }
     }
@@ -128,7 +128,8 @@ enum OpenStore {
         return try reading(path) { store in try store.reading { try body($0, store) } }
     }
 
-    /// Changes entities in a transaction of its own, or in the one that is open.
+    /// Runs `body` in a write transaction on the store at `path`, or in the transaction that is open on it. Commits
+    /// only a transaction that it has begun.
     static func changing<Result>(_ path: String, _ body: (StoreTransaction) throws -> Result) throws -> Result {
         if let open = transaction(on: path) { return try body(open.core) }
         return try writing(path, create: false) { try $0.changing(body) }
@@ -143,13 +144,13 @@ enum OpenStore {
         held.withLock { held in held.flatMap { $0.path == path ? $0.transaction : nil } }
     }
 
-    /// Refuses work on the store as a whole, which sees committed states only.
+    /// Throws if a transaction is open. Used for work on the store as a whole, which sees only committed states.
     private static func refuseTransaction(_ path: String) throws {
         guard transaction(on: path) != nil else { return }
         throw CommandError("this can't run within a transaction: COMMIT or ROLLBACK ends it")
     }
 
-    /// Begins a transaction on the store that is kept open. Others can't write until it ends.
+    /// Begins a transaction on the store that is kept open. Other programs can't write until it ends.
     static func begin() throws {
         guard let path = held.withLock({ $0?.path }) else { return }
         let store = try openForWriting(path, create: false)
@@ -162,7 +163,7 @@ enum OpenStore {
         }
     }
 
-    /// Ends the transaction that is open, also if this throws.
+    /// Ends the open transaction, even if this throws.
     /// - Parameter keeps: whether its changes are committed.
     static func endTransaction(keeps: Bool) throws {
         let open = held.withLock { held in
@@ -173,19 +174,19 @@ enum OpenStore {
         try closing(open.store) { _ in if keeps { try commit(open) } else { open.rollBack() } }
     }
 
-    /// Commits the transaction. An error tells the outcome.
+    /// Commits the transaction. The message of an error tells whether the changes are kept.
     private static func commit(_ open: HeldTransaction) throws {
         do {
             try open.commit()
         } catch {
             var outcome = "the transaction is rolled back"
-            // The journal may hold the commit or not.
+            // The journal may or may not hold the commit.
             if case .failed? = error as? StorageError { outcome = "it is unknown whether the transaction is committed" }
             throw CommandError("\(error); \(outcome)")
         }
     }
 
-    /// Opens the store at `path` for the length of `body`; makes it if `create` allows it.
+    /// Opens the store at `path` for writing while `body` runs. Makes it if there is none and `create` is true.
     static func writing<Result>(
         _ path: String, create: Bool, _ body: (TreeStore) throws -> Result
     ) throws -> Result {
@@ -203,7 +204,7 @@ enum OpenStore {
         return try TreeStore.open(at: path, options: options)
     }
 
-    /// Opens the store at `path` as a database without models, for writing, for the length of `body`.
+    /// Opens the store at `path` for writing, as a database without models, while `body` runs.
     static func database<Result>(_ path: String, _ body: (Database) throws -> Result) throws -> Result {
         try requireFile(path)
         try release()
@@ -252,14 +253,14 @@ enum OpenStore {
 }
 
 extension TreeStore {
-    /// One read transaction for the length of `body`.
+    /// Runs `body` in a read transaction.
     func reading<Result>(_ body: (Transaction) throws -> Result) throws -> Result {
         let transaction = try beginRead()
         defer { transaction.abort() }
         return try body(transaction)
     }
 
-    /// One write transaction over the entities for the length of `body`; committed if it doesn't throw.
+    /// Runs `body` in a write transaction over the entities, and commits it. Rolls it back if `body` throws.
     package func changing<Result>(_ body: (StoreTransaction) throws -> Result) throws -> Result {
         guard let schema = try reading({ try SchemaCatalogue.open([], in: $0) }) else {
             throw CommandError("the store has no entity types: 'hornbeam schema apply' makes some")
@@ -272,7 +273,7 @@ extension TreeStore {
         }
     }
 
-    /// One write transaction for the length of `body`, which commits; rolled back if it throws.
+    /// Runs `body` in a write transaction, which `body` must commit. Otherwise the transaction is rolled back.
     func writing<Result>(_ body: (Transaction) throws -> Result) throws -> Result {
         let transaction = try beginWrite()
         defer { transaction.abort() }

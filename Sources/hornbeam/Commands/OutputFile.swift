@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file that --output names. The result goes to a hidden file beside it, which is synced and gets the name once it
 // is whole; --force lets it replace a regular file. Pipes and devices are written into. Stores, folders and links to
-// files are refused: a link might lead to a store one day.
+// files are refused: a link could lead to a store later.
 
 import Glibc
 import HornbeamPages
 
 /// A target for results other than standard output.
 final class OutputFile {
-    /// Takes the result.
+    /// Receives the result.
     let sink: ByteSink
     private let path: String
     private let descriptor: Int32
@@ -16,7 +16,8 @@ final class OutputFile {
     private var partialPath: String?
     private let replaces: Bool
 
-    /// The target that `path` names; nil if that is standard output: `-`, or a link such as `/dev/stdout`.
+    /// Opens the target that `path` names. Returns nil if that is standard output: `-`, or a link such as
+    /// `/dev/stdout`.
     /// - Parameter replaces: whether an existing regular file may be replaced.
     static func open(_ path: String, replaces: Bool) throws -> OutputFile? {
         if path == "-" { return nil }
@@ -116,7 +117,7 @@ final class OutputFile {
         self.partialPath = nil
     }
 
-    /// The final rename would replace any file that has taken the name while the result was written.
+    /// Throws if a file that must stay has taken the name while the result was written: the rename would replace it.
     private func lookAgain() throws {
         var information = stat()
         guard lstat(path, &information) == 0 else { return }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command `hornbeam`: finds the subcommand, runs it, turns errors into one line on standard error and an exit code.
-// Works on any store without the program that made it; commands that only look open it read-only.
+// Works on any store without the program that made it; commands that only read open it read-only.
 
 import CHornbeam
 import Glibc
@@ -8,10 +8,10 @@ import Hornbeam
 import HornbeamPages
 
 package enum Program {
-    /// From the header of the C interface, as all else that tells it.
+    /// The version, from the header of the C interface. The C library reports it from there too.
     static let version = HB_VERSION
 
-    /// In the order of help.
+    /// The commands, in the order of help.
     static let commands: [CommandDeclaration] = [
         InfoCommand.declaration, CheckCommand.declaration, SchemaCommand.declaration, SchemaApplyCommand.declaration,
         ShellCommand.declaration, QueryCommand.declaration, SearchCommand.declaration, SQLCommand.declaration,
@@ -62,8 +62,8 @@ package enum Program {
         }
     }
 
-    /// The command line with `shell` before it if it begins with a file: `hornbeam FILE` opens a shell. The name of a
-    /// command is the command, also where a file is called so, which is `./info` then.
+    /// Returns the command line with `shell` before it if it begins with a file: `hornbeam FILE` opens a shell. The
+    /// name of a command always means the command; a file with this name needs a path such as `./info`.
     static func opened(_ words: [String]) -> [String] {
         guard let first = words.first, !first.hasPrefix("-"), first != "help",
             !commands.contains(where: { $0.path.first == first })
@@ -78,7 +78,7 @@ package enum Program {
         switch try ArgumentParser.parse(opened(words), commands: commands) {
         case .overview(let path):
             try console.write(Help.overview(commands, path))
-            // Without a command nothing was asked for that could succeed.
+            // Without a command there is nothing that could succeed.
             return words.isEmpty ? .usage : .ok
         case .version:
             try console.print("hornbeam \(version)")

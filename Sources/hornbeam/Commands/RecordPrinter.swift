@@ -4,11 +4,11 @@
 import Hornbeam
 import HornbeamTree
 
-/// A column before those of an entity: rank or score of a search.
+/// A column before those of an entity: the rank or the score of a search.
 struct RecordHead {
     var name: String
     var value: Value
-    /// In a table.
+    /// The value in a table.
     var text: String
 }
 
@@ -99,7 +99,7 @@ struct RecordPrinter: ~Copyable {
                 let columns = Array(store.type.description.columns.indices)
                 try appendObject(target.rowID, row, store.type, columns, branch.below, to: &text)
             } else {
-                // Linked to, but not saved yet: only its id is known.
+                // The target is linked to, but not saved yet: only its id is known.
                 let name = Value.string(store.type.description.columns[0].name).json
                 text += "{\(name):\(target.id.json)}"
             }

@@ -43,7 +43,7 @@ enum SchemaApplyCommand {
         return .ok
     }
 
-    /// Brings the store's schema up to `entities` within a write transaction, with progress while indexes are built.
+    /// Brings the store's schema up to `entities` within a write transaction. Shows progress while indexes are built.
     static func apply(
         _ entities: [EntityDescription], from path: String, _ transaction: Transaction, _ console: Console
     ) throws -> Schema {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The columns and the order of a query's output: the options --columns, --with and --sort against the names of an
+// The columns and the order of a query's output. Reads the options --columns, --with and --sort by the names of an
 // entity type.
 
 import Hornbeam
 
-/// Related entities to print along, to any depth.
+/// The relations whose entities are printed too, to any depth.
 struct RelationTree: Equatable {
     struct Branch: Equatable {
         var relation: RelationDescription

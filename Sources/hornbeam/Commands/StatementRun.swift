@@ -4,26 +4,26 @@
 import Hornbeam
 import HornbeamTree
 
-/// The work was ended by Ctrl-C.
+/// Ctrl-C has ended the work.
 struct InterruptedWork: Error {}
 
 struct StatementRun {
     var parameters = StatementParameters()
     var form = ResultForm()
-    /// Prints on standard error how the statement was answered, with counts of the run.
+    /// Whether standard error shows how the statement was answered, with counts of the run.
     var isExplained = false
-    /// Prints on standard error how long it took.
+    /// Whether standard error shows how long the statement took.
     var isTimed = false
-    /// Refuses statements that change data.
+    /// Whether statements that change data are refused.
     var isReadOnly = false
     let console: Console
 
-    /// Runs one statement on the store at `path`. The only place of the command where a statement runs.
+    /// Runs one statement on the store at `path`, and prints its result. All statements of the command run here.
     ///
     /// - Throws: `InterruptedWork` after Ctrl-C; the rows before it are printed.
     func run(_ statement: Statement, on path: String) throws {
         var remarks: [String] = []
-        // Also after an error: changes stay if their rows can't be printed, or the person leaves the pager.
+        // Even after an error: changes stay if their rows can't be printed or the person leaves the pager.
         defer { for remark in remarks { console.answer(remark) } }
         do {
             try console.paged {
@@ -43,7 +43,7 @@ struct StatementRun {
         }
     }
 
-    /// Returns what is to be said about the run.
+    /// Prints the result of a statement that reads, and returns the remarks about the run.
     private func answer(_ statement: Statement, _ core: StoreTransaction) throws -> [String] {
         let start = ContinuousClock.now
         var analysis: StatementAnalysis?
@@ -72,7 +72,7 @@ struct StatementRun {
         return try print(writer) { try planned.run($0) }
     }
 
-    /// Prints the rows with which `run` calls its argument, and returns their number.
+    /// Prints the rows that `run` passes to its argument, and returns their number.
     private func print(
         _ writer: any ResultWriter, _ run: ((ResultRow) throws -> Bool) throws -> Void
     ) throws -> Int {
@@ -86,7 +86,7 @@ struct StatementRun {
                 return true
             }
         } catch {
-            // The rows before it are of use.
+            // The rows before the error are still useful.
             if found > 0 { try? writer.finish() }
             throw error
         }
@@ -94,7 +94,7 @@ struct StatementRun {
         return found
     }
 
-    /// Prints rows as they are stored, without a value made of each field.
+    /// Prints stored rows without making a value of each field. Returns their number.
     private func print(
         _ planned: PlannedStatement, _ columns: StoredColumns, _ writer: inout SeparatedValues
     ) throws -> Int {
@@ -144,7 +144,7 @@ struct StatementRun {
     }
 }
 
-/// The lines of EXPLAIN as they are.
+/// Prints the lines of EXPLAIN without columns or names.
 private struct PlanLines: ResultWriter {
     let console: Console
 

@@ -13,7 +13,7 @@ enum StoreKeyFile {
     static var current: (any StoreEncryption)? { key.withLock { $0 } }
     private static let key = Mutex<(any StoreEncryption)?>(nil)
 
-    /// Reads the key that the command line names, or else HORNBEAM_KEY_FILE or HORNBEAM_PASSPHRASE_FILE.
+    /// Reads the key from the file that the command line names, or else HORNBEAM_KEY_FILE or HORNBEAM_PASSPHRASE_FILE.
     static func read(_ arguments: Arguments) throws {
         let found = try chosen(arguments)
         key.withLock { $0 = found }
@@ -65,7 +65,7 @@ enum StoreKeyFile {
         bytes.withUnsafeMutableBytes { if let start = $0.baseAddress { explicit_bzero(start, $0.count) } }
     }
 
-    /// At most a few thousand bytes: of anything longer, no key.
+    /// Reads a key file. Throws if it has 4096 bytes or more: no key is that long.
     private static func read(_ path: String) throws -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw CommandError("can't read the key file \(path): \(reason())") }

@@ -40,7 +40,7 @@ enum StudioCommand {
 
     private static let program = "hornbeam-studio"
 
-    /// Becomes the program, which gets the words behind `studio`.
+    /// Replaces this process by the program, with the words after `studio`.
     private static func launch(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
         let words = [program] + CommandLine.arguments.dropFirst(1 + declaration.path.count)
         var pointers = words.map { strdup($0) } + [nil]
@@ -94,8 +94,8 @@ package enum StudioProgram {
                 try writing(options, serve)
                 return .ok
             }
-            // An opening that recovers what a killed program has left keeps the right to write. It is closed again, so
-            // that the next program isn't refused while the page is shown.
+            // Recovering a store after a killed program opens it for writing. Closing it and opening it again lets
+            // other programs write while the page is shown.
             try OpenStore.reading(options.file) { _ in }
             try OpenStore.reading(options.file) { store in try serve(options, store) }
             return .ok
@@ -119,7 +119,7 @@ package enum StudioProgram {
         }
     }
 
-    /// Waits for Ctrl-C, or for another program that wants this one to end. A second Ctrl-C kills it.
+    /// Waits for Ctrl-C or another signal to end. A second Ctrl-C kills the process.
     package static func waitForEnd() {
         Interruption.watch()
         while !Interruption.isRequested { usleep(50_000) }

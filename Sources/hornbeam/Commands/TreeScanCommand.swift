@@ -28,7 +28,7 @@ enum TreeScanCommand {
         ],
         run: run)
 
-    /// Bounds of a scan: [from, to), empty is an open end.
+    /// Bounds of a scan: [from, to). An empty key leaves that end open.
     struct Bounds: Equatable {
         var from: [UInt8] = []
         var to: [UInt8] = []
@@ -67,7 +67,8 @@ enum TreeScanCommand {
         return bytes
     }
 
-    /// The range of all keys that begin with `prefix`: its end is the prefix with its last byte raised.
+    /// Returns the range of all keys that begin with `prefix`. Its end is the prefix without the bytes 0xFF at its end,
+    /// and with the last byte before them raised.
     static func bounds(ofPrefix prefix: [UInt8]) -> Bounds {
         var end = prefix
         while let last = end.popLast() {
