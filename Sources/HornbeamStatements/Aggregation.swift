@@ -37,7 +37,7 @@ struct BoundAggregate: Sendable, Equatable {
     func begin() -> RunningAggregate { RunningAggregate(self) }
 }
 
-/// An aggregate of one group under way.
+/// The state of an aggregate while the rows of a group are added.
 struct RunningAggregate {
     private let aggregate: BoundAggregate
     private var count = 0
@@ -53,7 +53,7 @@ struct RunningAggregate {
         try add(aggregate.argument?.evaluate(frame), times: 1, kept)
     }
 
-    /// Adds `times` rows with this value; nil if only their number counts.
+    /// Adds `times` rows with this value. The value is nil for `COUNT(*)`.
     mutating func add(_ item: StatementValue?, times: Int, _ kept: KeptBytes) throws {
         guard let item else {
             count += times
@@ -115,7 +115,7 @@ package struct NumberSum {
         if case .value(let value) = item { _ = add(value, times: times) }
     }
 
-    /// Adds a value several times; false, with nothing done, if it is no number.
+    /// Adds a value `times` times. Returns false, and adds nothing, if it is no number.
     package mutating func add(_ value: Value, times: Int) -> Bool {
         switch value {
         case .int(let number): integers += Int128(number) * Int128(times)
@@ -135,14 +135,14 @@ package struct NumberSum {
     /// The sum if no number was a double or a decimal.
     package var integer: Int128? { hasDouble || hasDecimal ? nil : integers }
 
-    /// As `total`, `.null` if there was no number.
+    /// The sum, `.null` if there was no number. Throws as `total` does.
     package func sum() throws(HornbeamError) -> Value { try total()?.result ?? .null }
 
-    /// As `average`, `.null` if there was no number.
+    /// The average, `.null` if there was no number.
     package func mean() throws(HornbeamError) -> Value { try average()?.result ?? .null }
 
-    /// Returns nil if there was no number. Throws if a sum of integers doesn't fit 64 bits, or a sum of decimals is
-    /// beyond the decimals.
+    /// The sum, nil if there was no number. Throws `.invalid` if a sum of integers doesn't fit 64 bits, or if a sum of
+    /// decimals is outside their range.
     func total() throws(HornbeamError) -> StatementValue? {
         if count == 0 { return nil }
         if isDecimal { return .value(.decimal(try allDecimals.total())) }
@@ -160,7 +160,7 @@ package struct NumberSum {
         hasDecimal && (!hasDouble || StatementValue.decimal(.double(doubles.total())) != nil)
     }
 
-    /// The other numbers among the decimals; the sum of doubles rounded once.
+    /// All numbers as decimals: the integers are exact, the sum of the doubles is rounded once.
     private var allDecimals: DecimalSummation {
         var all = decimals
         if integers != 0 { all.add(Decimal(string: "\(integers)") ?? .nan) }

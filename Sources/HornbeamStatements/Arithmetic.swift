@@ -33,7 +33,7 @@ enum Arithmetic {
         return try compute(.subtract, .int(0), item)
     }
 
-    /// The integer as the least type that holds it; an error if none does.
+    /// The integer as an `Int64` or, if it is too large for that, a `UInt64`. Throws `.invalid` if it fits neither.
     static func item(_ number: Int128, _ what: @autoclosure () -> String) throws(HornbeamError) -> StatementValue {
         if let number = Int64(exactly: number) { return .value(.int(number)) }
         if let number = UInt64(exactly: number) { return .value(.uint(number)) }
@@ -62,7 +62,7 @@ enum Arithmetic {
         }
     }
 
-    /// The operands have 64 bits each, so that no result on the way overflows.
+    /// The operands have 64 bits each, so only a product can overflow.
     private static func compute(
         _ sign: BinaryOperator, _ left: Int128, _ right: Int128, _ what: () -> String
     ) throws(HornbeamError) -> StatementValue {

@@ -30,8 +30,8 @@ enum ArrayFunctions {
             guard case .array(let items) = arguments[0] else { return .null }
             return .array(items + arguments.dropFirst())
         },
-        // As in PostgreSQL, null is no array to add, but an element to remove. If the result were null, an UPDATE would
-        // take away all elements, or all links of a relation.
+        // As in PostgreSQL, `array_concat` skips null, and `array_remove` removes null elements. If the result were
+        // null, an UPDATE would remove all elements, or all links of a relation.
         ScalarFunction("array_concat", 2...100, isStrict: false) { arguments, _ in
             let known = arguments.filter { !$0.isUnknown }
             if known.isEmpty { return arguments.contains(.null) ? .null : .missing }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resolves the names of a statement against the schema: sources first, in their order, then the expressions. A column
-// that is read gets a slot in the frame; a path through a to-one relation gets a source of its own, which follows it.
+// that is read gets a slot in the frame. A path through a to-one relation adds a source for the related entity.
 
 /// The content of a slot.
 enum SlotContent: Equatable {
@@ -25,11 +25,11 @@ enum SlotContent: Equatable {
 /// A source of a statement's rows. A class, because expressions that are bound later add the columns they need.
 final class BoundSource {
     enum Rows {
-        /// All of the type: the first source.
+        /// All entities of the type: the first source.
         case scan
-        /// The entities that a relation leads to from the row of a source before.
+        /// The entities that a relation leads to from the row of an earlier source.
         case link(from: Int, EdgeSide)
-        /// All of the type for which the conditions hold.
+        /// All entities of the type for which the conditions hold.
         case join([BoundExpression])
         /// The elements of an array.
         case elements(BoundExpression)
@@ -49,7 +49,7 @@ final class BoundSource {
     var elementSlot: Int?
     /// The names of the columns, if the elements are the rows of a subquery.
     var fields: [String]?
-    /// The conditions under which such a row is joined.
+    /// The conditions of ON, if the elements are the rows of a subquery.
     var on: [BoundExpression] = []
 
     init(_ number: Int, _ alias: String, _ type: EntityType?, _ rows: Rows, isOuter: Bool, isImplicit: Bool = false) {
@@ -63,7 +63,7 @@ final class BoundSource {
 }
 
 extension BoundSource {
-    /// Whether the source or a column or relation of it is called so.
+    /// Whether this is the name of the source, or of a column or relation that it has.
     func isNamed(_ name: String) -> Bool { !isImplicit && (alias == name || has(name)) }
 
     /// Whether it has a column or a relation of this name.
@@ -73,10 +73,10 @@ extension BoundSource {
         return type.description.column(name) != nil || type.relations.contains { $0.name == name }
     }
 
-    /// The names that a path may go on with.
+    /// The names that may follow the source in a path.
     var names: [String] { fields ?? type?.names ?? [] }
 
-    /// The conditions that ON gives.
+    /// The conditions of ON.
     var joinConditions: [BoundExpression] { if case .join(let conditions) = rows { conditions } else { on } }
 }
 
@@ -91,7 +91,7 @@ struct BoundMatch {
 struct Binder {
     let text: String
     let schema: Schema
-    /// The transaction, nil if there are names alone and nothing can be looked up.
+    /// The transaction, nil if only names are resolved.
     let core: StoreTransaction?
     let inputs: StatementInputs
     /// The sources of the statement around a subquery, which it can't use.
@@ -104,7 +104,7 @@ struct Binder {
     private var variables: [(name: String, slot: Int)] = []
     /// The slots of variables by depth, so that equal expressions have equal slots.
     private var variableSlots: [Int] = []
-    /// The size of the values that were computed already.
+    /// The size of the constant values that were computed while expressions were bound.
     var folded = 0
     /// Set while clauses after a grouping are bound.
     var grouping: GroupScope?
@@ -120,7 +120,7 @@ struct Binder {
         self.inputs = inputs
     }
 
-    /// Binds an expression on one type, by names alone.
+    /// Makes a binder for expressions on one type. It resolves names only, without a transaction.
     init(_ text: String, to type: EntityDescription) throws {
         self.text = text
         core = nil
@@ -198,7 +198,7 @@ struct Binder {
         if !isImplicit, let other = sources.first(where: { !$0.isImplicit && $0.alias == alias }) {
             throw failure("two sources are called “\(other.alias)”: give one another name with AS", at: place)
         }
-        // Each is a level of nested loops, on the stack.
+        // Each source is a level of nested loops, on the stack.
         guard sources.count < 64 else { throw failure("more than 64 sources and relations", at: place) }
         let source = BoundSource(sources.count, alias, type, rows, isOuter: isOuter, isImplicit: isImplicit)
         sources.append(source)

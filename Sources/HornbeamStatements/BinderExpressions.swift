@@ -34,7 +34,7 @@ struct GroupScope {
 }
 
 extension Binder {
-    /// Throws `.tooLarge` if the expression is nested too deep for the thread's stack.
+    /// Binds an expression. Throws `.tooLarge` if it is nested too deep for the thread's stack.
     mutating func bind(_ expression: Expression) throws -> BoundExpression {
         try StackRoom.require()
         if let named = try bindAlias(expression) { return named }
@@ -42,7 +42,7 @@ extension Binder {
         return try grouped(expression)
     }
 
-    /// Binds the expression that an alias of the result stands for.
+    /// Binds the expression that an alias of the result stands for. Returns nil if this is no alias.
     private mutating func bindAlias(_ expression: Expression) throws -> BoundExpression? {
         guard let aliased = aliased(expression) else { return nil }
         let all = aliases
@@ -125,7 +125,7 @@ extension Binder {
         return .slot(slot)
     }
 
-    /// A sum of texts is a mistake, not null.
+    /// Refuses the sum or average of a column without numbers: it is a mistake, which null as the result would hide.
     private func requireNumbers(
         _ argument: BoundExpression, _ call: FunctionCall, _ function: BoundAggregate.Function
     ) throws(HornbeamError) {

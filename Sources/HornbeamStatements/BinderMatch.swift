@@ -27,7 +27,7 @@ extension Binder {
         return slot(.match(matches.count - 1), of: source)
     }
 
-    /// The columns of an index that is named, and its name; or the columns that are.
+    /// The source and columns to search. They are those of the index if MATCH names an index.
     private mutating func targets(_ matching: TextMatching) throws -> (BoundSource, [Int], index: String?) {
         var found: (source: BoundSource, columns: [Int])?
         for path in matching.targets {

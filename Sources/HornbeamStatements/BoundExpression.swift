@@ -132,7 +132,7 @@ final class Frame {
     /// The rows of the sources, nil where an outer join found none.
     var rows: [RowID?]
     let patterns = PatternCache()
-    /// The statement's text, for errors; nil if they aren't read.
+    /// The statement's text, for errors; nil if errors need no position.
     private let text: String?
     /// The size of the values of the current row that were computed and are still held. See `StatementValue.maxSize`.
     var held = 0
@@ -143,12 +143,13 @@ final class Frame {
         self.text = text
     }
 
-    /// Steps that were made for the row at hand: characters looked at by `LIKE`, elements by `ANY` and the like.
+    /// Steps taken for the current row: characters that `LIKE` compares, elements that `ANY` and similar expressions
+    /// test.
     var steps = 0
-    /// So that elements of elements, asked of each other, end before long: some seconds.
+    /// Maximum number of steps for a row. It ends nested loops over elements after some seconds.
     static let maxSteps = 1 << 26
 
-    /// Takes note of steps that are made.
+    /// Counts steps. Throws `.tooLarge` if the row has taken more than `maxSteps`.
     func work(_ count: Int) throws(HornbeamError) {
         steps += count
         if steps > Self.maxSteps {
@@ -170,7 +171,7 @@ final class Frame {
         if held > StatementValue.maxSize { throw failure(StatementValue.tooLarge, mark()) }
     }
 
-    /// The result of `body`. Its errors get the position.
+    /// Returns the result of `body`, and adds the position to its errors.
     func marked<Result>(_ mark: SourcePosition, _ body: () throws -> Result) throws -> Result {
         do {
             return try body()

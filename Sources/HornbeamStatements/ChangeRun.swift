@@ -21,7 +21,8 @@ struct ChangeRun {
     private let inputs: StatementInputs
     private let type: EntityType
     private let action: Action
-    /// Finds the entities to change; nil for INSERT. Its columns are what must be known of them beforehand.
+    /// Finds the entities to change; nil for INSERT. Its columns are the values that are computed before the first
+    /// change.
     private let found: SelectPlan?
     private let foundStatement: SelectStatement
     /// The columns of RETURNING; nil without it.
@@ -63,6 +64,7 @@ struct ChangeRun {
 
     // MARK: Running
 
+    /// Changes the entities. Returns their number, and the rows of RETURNING.
     /// - Parameter keepsDeleted: whether deleted entities of a type are kept, by the type's name.
     func run(keepsDeleted: (String) -> Bool) throws -> StatementResult {
         guard inputs.isAnalysed else { return try change(keepsDeleted) }
@@ -79,8 +81,8 @@ struct ChangeRun {
         return result
     }
 
-    /// - Parameter note: takes the steps by which the entities were found, in an analysed run: before the first one is
-    ///   changed, because plans depend on what is stored.
+    /// - Parameter note: in an analysed run, receives the steps that found the entities. It is called before the first
+    ///   change, because plans depend on the stored data.
     private func change(
         _ keepsDeleted: (String) -> Bool, _ note: ([PlanStep]) -> Void = { _ in }
     ) throws -> StatementResult {
@@ -129,7 +131,7 @@ struct ChangeRun {
             return
         }
         var deletion = DeletionDenials(core)
-        // A row is in a list and in a set.
+        // Each row is kept twice, in a list and in a set.
         var counted = 0
         func count() throws {
             try inputs.kept.add(
@@ -169,7 +171,7 @@ struct ChangeRun {
         return (steps + self.steps()).lines.joined(separator: "\n")
     }
 
-    /// The steps behind those by which the entities are found.
+    /// The steps that follow the search for the entities.
     /// - Parameter count: number of entities that were changed.
     private func steps(count: Int? = nil) -> [PlanStep] {
         let change =
@@ -187,7 +189,7 @@ struct ChangeRun {
     }
 }
 
-/// Rows to change, each with the values that were computed before any is changed, if there are such values.
+/// Rows to change, and for each the values that were computed before the first change, if there are any.
 struct ChangedRows {
     private(set) var rowIDs: [RowID] = []
     private(set) var values: [[StatementValue]] = []
@@ -197,7 +199,7 @@ struct ChangedRows {
         if !rowValues.isEmpty { values.append(rowValues) }
     }
 
-    /// Puts them into the order of the tree that they are in.
+    /// Sorts the rows by row id, the order of their tree.
     mutating func sort() {
         guard !values.isEmpty else { return rowIDs.sort() }
         let order = rowIDs.indices.sorted { rowIDs[$0] < rowIDs[$1] }

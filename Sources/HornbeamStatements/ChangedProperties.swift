@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The properties and relations that a statement gives values to, and values of expressions as these hold them. A value
-// that the property can't hold is refused by the rules of `hornbeam import`.
+// The properties and relations that a statement sets. Converts the values of expressions to their types, and refuses
+// values that don't fit, by the rules of `hornbeam import`.
 
 import HornbeamPages
 
@@ -49,13 +49,13 @@ struct ChangedProperties {
         return try value(item, column.name, column.type, at: place, of: entity)
     }
 
-    /// The value for a column of JSON, a part of which has been set.
+    /// The value for a column of JSON after a part of it was set.
     func value(_ node: JSONNode, _ column: Int, at place: TextPlace, of entity: String) throws -> Value {
         let column = type.description.columns[column]
         return try value(node, column.name, column.type, at: place, of: entity)
     }
 
-    /// The ids that a relation is to lead to. Null and missing values are none.
+    /// The ids that a relation will lead to. Null and missing values give no ids.
     func ids(
         _ item: StatementValue, _ side: EdgeSide, at place: TextPlace, of entity: String? = nil
     ) throws -> [Value] {
@@ -97,8 +97,8 @@ struct ChangedProperties {
 }
 
 extension StatementValue {
-    /// The value for a column of this type. Returns nil if only the item's JSON gives the value, or the reason for
-    /// none.
+    /// The value for a column of this type. Returns nil if the value, or the reason to refuse it, comes from the item's
+    /// JSON.
     fileprivate func stored(as type: ColumnType) -> Value? {
         switch (type.unwrapped, self) {
         case (.string, .value(.string)), (.data, .value(.data)), (.bool, .value(.bool)), (.date, .value(.date)),
@@ -110,7 +110,7 @@ extension StatementValue {
         }
     }
 
-    /// The value as it is stored within a `Codable` one: dates are numbers of seconds, as `Date` encodes itself.
+    /// The value as it is stored within a `Codable` value: dates are numbers of seconds, as `Date` encodes itself.
     private var coded: StatementValue {
         switch self {
         case .value(.date(let seconds)): .value(.double(seconds))
@@ -120,15 +120,15 @@ extension StatementValue {
         }
     }
 
-    /// The JSON that stands for the value within a `Codable` one; nil if it is missing.
+    /// The JSON of the value within a `Codable` value; nil if it is missing.
     var codedNode: JSONNode? { self == .missing ? nil : coded.node }
 }
 
 extension JSONNode {
-    /// The JSON with other JSON at the end of a path into it. The rest stays as it is written, so that no number is
-    /// rounded. An object is made where there is nothing. Returns nil if the path leads through something else than
-    /// objects and arrays, or to an element that isn't there.
-    /// - Parameter node: nil takes a field away, and makes an element null.
+    /// Returns this JSON with a new value at the end of a path. The other parts stay as they are written, so that no
+    /// number is rounded. Missing objects on the path are created. Returns nil if the path leads through a value that
+    /// is neither an object nor an array, or to an element that isn't there.
+    /// - Parameter node: the new value; nil removes a field, and makes an element null.
     func setting(_ steps: ArraySlice<Path.Step>, to node: JSONNode?) -> JSONNode? {
         guard let step = steps.first else { return node }
         let rest = steps.dropFirst()
@@ -138,7 +138,7 @@ extension JSONNode {
             var new = node
             if !rest.isEmpty {
                 guard let inner = (place.map { members[$0].value } ?? .null).setting(rest, to: node) else { return nil }
-                // There is nothing to take away.
+                // There is nothing to remove.
                 if place == nil, node == nil { return self }
                 new = inner
             }

@@ -5,7 +5,7 @@
 import FoundationEssentials
 
 extension ScalarFunction {
-    /// `.invalid` if the collation can't be had.
+    /// A function that gives a text's sort key under the collation. Throws `.invalid` if the collation isn't available.
     static func collating(by collation: TextCollation) throws(HornbeamError) -> ScalarFunction {
         let collator = try collation.collator
         return ScalarFunction("collate \(collation)", 1...1, collation: collation) { arguments, _ in
@@ -16,7 +16,7 @@ extension ScalarFunction {
 }
 
 extension TextCollation {
-    /// Reads the words of a collation. Returns nil if they say nothing together.
+    /// Makes a collation from its words. Returns nil if these words can't be combined.
     fileprivate init?(_ words: Set<String>, locale: String?) {
         let (isNoCase, isNoAccent) = (words.contains("NOCASE"), words.contains("NODIAC"))
         if words.contains("UNICODE") {
@@ -38,7 +38,8 @@ extension TextCollation {
 extension StatementParser {
     private static let collationWords: Set<String> = ["BINARY", "NOCASE", "NODIAC", "FOLDED", "UNICODE"]
 
-    /// The operand with the collation after it, if there is one. The word alone may be a name.
+    /// Reads the collation that follows the operand, if there is one. `COLLATE` without a collation behind it may be a
+    /// name.
     mutating func collated(_ operand: Expression) throws(HornbeamError) -> Expression {
         guard isAt("COLLATE") else { return operand }
         let isNamed =

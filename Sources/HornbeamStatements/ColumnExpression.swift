@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The components that an index may be over beside properties, and that any program which opens the file can tell:
-// expressions of the query language over one row's columns, and texts by a collation. Conditions and sorts name them in
-// the same way, so that the planner sees when an index is over just that.
+// Index components that aren't properties, but that any program that opens the file can compute: expressions of the
+// query language over one row's columns, and texts by a collation. Conditions and sorts use equal components, so that
+// the planner recognises an index over them.
 
 import FoundationEssentials
 import HornbeamKeys
@@ -30,7 +30,7 @@ struct ColumnExpression: Equatable, ComputedExpression {
 }
 
 extension ComputedComponent {
-    /// A column of texts by a collation; nil for any other expression.
+    /// Makes the component for a column of texts by a collation. Returns nil for any other expression.
     init?(collated expression: ColumnExpression, of type: EntityDescription) throws(HornbeamError) {
         guard let collated = expression.collated, type.columns[collated.column].type.unwrapped == .string else {
             return nil
@@ -38,8 +38,8 @@ extension ComputedComponent {
         try self.init(column: collated.column, of: type, by: collated.collation)
     }
 
-    /// Any expression: its keys sort as its values do.
-    /// - Parameter label: for people.
+    /// Makes the component for any expression. Its keys sort as the expression's values do.
+    /// - Parameter label: the expression as text, for people.
     init(_ expression: ColumnExpression, label: String) {
         let columns = expression.expression.slots.sorted()
         let slots = (columns.last ?? -1) + 1
@@ -93,30 +93,31 @@ extension ComputedTest {
     }
 }
 
-/// An expression that an index is to be over, as it is written.
+/// An expression for an index, read from text.
 package struct IndexExpression: Sendable {
-    /// The expression in one form, however it was written, if that form can be read.
+    /// The expression in a form that doesn't depend on spaces or on the case of keywords. If that form can't be read,
+    /// the text as it was written.
     let text: String
     private let tree: Expression
 
-    /// `.invalid` if it is none.
+    /// Reads an expression. Throws `.invalid` or `.tooLarge` if it can't be read.
     init(_ written: String) throws(HornbeamError) {
         tree = try QueryLanguage.expression(written)
         let plain = tree.text
-        // A name that only quotes make one stays as it was written.
+        // `plain` has no quotes around names. If a name needs them, the text stays as it was written.
         text = (try? QueryLanguage.expression(plain))?.text == plain ? plain : written
     }
 
-    /// A property by a collation.
+    /// Makes the expression of a property by a collation.
     init(_ property: String, by collation: TextCollation) {
         tree = .collate(.path(Path(steps: [.name(property)], place: 0)), collation, 0)
         let plain = tree.text
-        // Some names are words of the language.
+        // Names that are words of the language need quotes.
         let isReadable = (try? QueryLanguage.expression(plain))?.text == plain
         text = isReadable ? plain : "`\(property)` COLLATE \(collation.words)"
     }
 
-    /// The property, if it is nothing but that.
+    /// The name of the property, if the expression is a property alone.
     var property: String? {
         guard case .path(let path) = tree, path.steps.count == 1 else { return nil }
         return path.head
@@ -128,7 +129,7 @@ package struct IndexExpression: Sendable {
         return (try? collation.collator)?.version ?? "unknown"
     }
 
-    /// Returns the component that an index of this type's rows is over. Throws `.invalid` if that can't be.
+    /// Returns the component for an index of this type. Throws `.invalid` if no index can be over the expression.
     func component(of type: EntityDescription) throws(HornbeamError) -> ComputedComponent {
         func refused(_ reason: String) -> HornbeamError {
             HornbeamError(.invalid, "“\(text)” can't be what an index is over: \(reason)")

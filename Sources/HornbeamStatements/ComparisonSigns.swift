@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons in the notation of statements, for code that makes filters of expressions.
+// Comparisons in the notation of statements, for code that makes filters from expressions.
 
 extension Comparison {
     package init?(_ sign: BinaryOperator) {
@@ -25,7 +25,7 @@ extension Comparison {
         }
     }
 
-    /// The comparison that holds where this doesn't.
+    /// The comparison that holds where this one doesn't.
     package var opposite: Comparison {
         switch self {
         case .equal: .notEqual

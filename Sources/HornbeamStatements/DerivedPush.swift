@@ -78,7 +78,7 @@ extension ComputedComponent {
 
     /// Returns a filter for the rows where a comparison with a value that is known is true.
     fileprivate func filter(_ comparison: Comparison, _ item: StatementValue) -> Filter {
-        // A value that is no text is equal to none, and neither less nor greater.
+        // A value that is no text is equal to no text, and neither less nor greater.
         guard let key = key(of: item) else { return comparison == .notEqual ? isThere : Filter.none }
         let isCollated = subject.collated != nil
         let asked = test(comparison, key, isCollated ? "a text" : item.node.text)
@@ -91,8 +91,8 @@ extension ComputedComponent {
         }
     }
 
-    /// Returns a filter for the rows where it is one of these values, all of which are known. If `wanted` is false, for
-    /// the rows where it is known and none of them.
+    /// Returns a filter for the rows where the component is one of these known values. If `wanted` is false, the filter
+    /// is for the rows where it is known, and none of them.
     fileprivate func filter(within list: [StatementValue], _ wanted: Bool) -> Filter {
         if list.count == 1 { return filter(wanted ? .equal : .notEqual, list[0]) }
         let keys = list.compactMap { key(of: $0) }

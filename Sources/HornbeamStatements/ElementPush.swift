@@ -6,10 +6,10 @@
 import HornbeamTree
 import Synchronization
 
-/// Elements of arrays within each other, in a column.
+/// The elements of an array in a column, or of arrays nested in its elements.
 private struct ElementOrigin: Equatable {
     var column: Int
-    /// The arrays in the elements before, with dots between names.
+    /// The path from an element to the next array, for each level. Dots separate its names.
     var steps: [String] = []
 }
 
@@ -27,8 +27,8 @@ private struct ElementQuestion {
 }
 
 extension FilterPush {
-    /// Filters on rows of the source that follow from conditions on elements, all of which must be true. Only elements
-    /// of indexes are considered.
+    /// Returns filters on rows of the source that follow from conditions on elements, all of which must be true. Only
+    /// elements that an index has are considered.
     func elementFilters(_ conjuncts: [BoundExpression]) throws -> [Filter] {
         guard let type = source.type, let core = binder.core else { return [] }
         var questions = ElementQuestions(push: self)
@@ -62,7 +62,7 @@ extension FilterPush {
 /// Collects the conditions on each element, because an index may have several components.
 private struct ElementQuestions {
     let push: FilterPush
-    /// The arrays of the quantifiers around.
+    /// The arrays of the enclosing quantifiers, by the slots of their variables.
     private var variables: [Int: BoundExpression] = [:]
     private var found: [(origin: ElementOrigin, questions: [ElementQuestion])] = []
     /// The index in `found` by slot, as long as the slot stands for the same element.
@@ -147,6 +147,7 @@ private struct ElementQuestions {
         }
     }
 
+    /// Returns a filter for each element that one of the indexes can find.
     /// - Parameter indexes: each with its components that have the same values in the stored JSON.
     func filters(_ indexes: [(index: ElementIndex, components: [ElementIndex.Component])]) -> [Filter] {
         found.compactMap { origin, questions in
@@ -168,7 +169,7 @@ private struct ElementQuestions {
 }
 
 extension ElementQuestion {
-    /// The condition as a term of an index; nil if the component has no such order.
+    /// The condition as a term of an index; nil if the component's type can't express its values.
     fileprivate func term(_ component: ElementIndex.Component) -> ElementTerm? {
         switch test {
         case .compare(let comparison, let item):
@@ -186,10 +187,10 @@ extension ElementQuestion {
 // MARK: - Indexes
 
 extension ElementIndex.Component {
-    /// As a path says it; nil for the element itself.
+    /// The component's name in a path; nil for the element itself.
     fileprivate var name: String? { subject == nil ? nil : label }
 
-    /// For a condition as text.
+    /// A type with the component as its only column, for writing a condition as text.
     fileprivate var named: EntityDescription {
         EntityDescription(
             name: "", columns: [ColumnDescription(name: label.isEmpty ? "element" : label, type: type)])
@@ -197,13 +198,13 @@ extension ElementIndex.Component {
 }
 
 extension ElementIndex {
-    /// Rows that are looked at, at each end, before text is answered by an index.
+    /// Entries that are sampled at each end of an index before it answers statements.
     private static let sample = 64
 
-    /// The components whose values the same paths in the stored JSON have, too. The keys are of Swift's properties;
-    /// statements see the JSON that these are encoded as, which may have other names and other values. That can't be
-    /// derived from a type, so a sample of rows is compared. A component is left out if the values differ in one row,
-    /// or if no row has a value.
+    /// The components that have the same values as their paths in the stored JSON. Keys come from Swift properties.
+    /// Statements see the encoded JSON, which may have other names and other values. The type doesn't tell the
+    /// difference, so a sample of rows is compared. A component is left out if the values differ in one row, or if no
+    /// row has a value.
     func componentsAsWritten(in store: EntityStore) throws -> [Component] {
         guard let column, stepNames != nil, components.contains(where: \.isPlain) else { return [] }
         let count = try store.transaction.count(tree)

@@ -9,7 +9,7 @@ extension BoundExpression {
     /// computed for a row exceed the memory limit.
     func evaluate(_ frame: Frame) throws -> StatementValue {
         switch self {
-        // These make nothing.
+        // These make no new value.
         case .constant(let item): return item
         case .slot(let slot): return frame.slots[slot]
         case .field(let inner, let name): return try inner.evaluate(frame).field(name)

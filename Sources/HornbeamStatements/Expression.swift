@@ -39,11 +39,11 @@ package indirect enum Expression: Sendable, Equatable {
     /// `x LIKE y [ESCAPE z]`
     case like(Expression, Expression, escape: Expression?)
     case between(Expression, low: Expression, high: Expression)
-    /// `x IN (a, b)`, `x IN [a, b]`; of one operand that is no list in brackets, `x IN array`.
+    /// `x IN (a, b)` or `x IN [a, b]`; `withinArray` is `x IN array`.
     case within(Expression, [Expression])
     case withinArray(Expression, Expression)
     case test(Expression, StateTest)
-    /// `x COLLATE UNICODE`: an operand of a comparison, or of an order, that says how texts compare.
+    /// `x COLLATE UNICODE`: an operand of a comparison, or a term of ORDER BY, with the rule by which texts compare.
     case collate(Expression, TextCollation, TextPlace)
     /// `CASE x WHEN …` if there is a subject, else `CASE WHEN …`.
     case choice(subject: Expression?, cases: [Choice], otherwise: Expression?)
@@ -55,7 +55,7 @@ package indirect enum Expression: Sendable, Equatable {
     case call(FunctionCall)
     /// `MATCH(index or columns, text)`: whether full text finds the row.
     case match(TextMatching)
-    /// `RANK()` or `RANK(index)`: the score of that.
+    /// `RANK()` or `RANK(index)`: the score of the MATCH.
     case rank(TextPlace)
     /// `META(alias).id`, `META(alias).updatedAt` and so on: the store's data about an entity.
     case meta(MetaField, alias: String?, TextPlace)
@@ -80,7 +80,7 @@ package struct Path: Sendable, Equatable {
 
     /// The first step's name.
     package var head: String { if case .name(let name)? = steps.first { name } else { "" } }
-    /// As it is written.
+    /// The path as text, without quotes around names.
     var text: String {
         var text = ""
         for step in steps {
@@ -96,7 +96,7 @@ package struct Path: Sendable, Equatable {
 /// A value that is given with the statement: `?` (by order), `?2`, `$name`, `:name`.
 package struct Parameter: Sendable, Equatable {
     package enum Name: Hashable, Sendable {
-        /// The position of a result column, from 1.
+        /// The number of the parameter, from 1.
         case position(Int)
         case name(String)
     }
@@ -145,7 +145,7 @@ package enum BinaryOperator: String, Sendable {
     }
 }
 
-/// `IS NULL` and its like; the negated ones are a `NOT` around.
+/// `IS NULL` and similar tests. A negated test is this within a `NOT`.
 package enum StateTest: String, Sendable {
     case null = "NULL"
     case missing = "MISSING"
@@ -195,7 +195,7 @@ package struct Projection: Sendable, Equatable {
 
 /// The source of rows: a type and the joined sources, in order.
 package struct Source: Sendable, Equatable {
-    /// An entity type, or `_` for the only one there is; a name that WITH gives.
+    /// An entity type, `_` for the only type of the store, or a name from WITH.
     var type: String
     var alias: String?
     var place: TextPlace
@@ -278,7 +278,7 @@ enum StatementTree: Sendable, Equatable {
 /// `[EXPLAIN] INSERT …`, `UPSERT …`, `UPDATE …` or `DELETE …`
 struct ChangeStatement: Sendable, Equatable {
     enum Action: Sendable, Equatable {
-        /// An entity with the same id is replaced, or is an error.
+        /// `replaces`: whether a stored entity with the same id is replaced. Otherwise it is an error.
         case insert(InsertedRows, replaces: Bool)
         case update([Assignment])
         case delete

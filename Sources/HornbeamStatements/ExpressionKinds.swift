@@ -2,7 +2,7 @@
 // The properties of an expression that are known before it is computed: which kinds of values it may give, and whether
 // it is made of one row's columns alone. An index over an expression must know both.
 
-/// Kinds of items.
+/// Kinds of values.
 struct ValueKinds: OptionSet, Sendable {
     let rawValue: UInt16
 
@@ -21,7 +21,7 @@ struct ValueKinds: OptionSet, Sendable {
     static let unknown: ValueKinds = [.missing, .null]
     /// The kinds of values in JSON.
     static let json: ValueKinds = [.missing, .null, .bool, .number, .text, .array, .object]
-    /// The kinds that texts also say, so that a comparison with a text may be one with these.
+    /// The kinds that texts can spell too: a comparison with a text may compare one of these.
     static let written: ValueKinds = [.date, .uuid, .data]
 
     init(rawValue: UInt16) { self.rawValue = rawValue }
@@ -107,7 +107,7 @@ extension BoundExpression {
         }
     }
 
-    /// Whether there may be nothing where it leads to, which isn't null.
+    /// Whether its value may be missing, which isn't null.
     var mayBeMissing: Bool {
         contains { part in
             switch part {
@@ -192,6 +192,6 @@ extension ScalarFunction {
         return kinds
     }()
 
-    /// The kinds of values that it gives, besides unknown ones. Nil if it gives one of its arguments.
+    /// The kinds of values that it returns, besides unknown ones; nil if it returns one of its arguments.
     fileprivate var kinds: ValueKinds? { Self.ofKinds[name] }
 }

@@ -405,7 +405,7 @@ extension StatementParser {
         }
     }
 
-    /// After a point no word is a keyword.
+    /// Reads the name behind a dot, where no word is a keyword.
     private mutating func memberName() throws(HornbeamError) -> String {
         switch peek {
         case .name(let name), .quotedName(let name):

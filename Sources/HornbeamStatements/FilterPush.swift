@@ -15,7 +15,7 @@ struct PushedFilter {
 struct FilterPush {
     let binder: Binder
     let source: BoundSource
-    /// The values of the rows of the sources before.
+    /// The values of the current rows of earlier sources.
     let frame: Frame
 
     /// The filter for where a condition is true, if `wanted`, else for where it is false.
@@ -70,7 +70,7 @@ struct FilterPush {
         return wanted ? either(first, second) : both(first, second)
     }
 
-    /// Combines two filters that must both hold. One of them is better than none.
+    /// Combines two filters that must both hold. If only one is known, it is the result, but not exact.
     private func both(_ first: PushedFilter?, _ second: PushedFilter?) -> PushedFilter? {
         guard let first, let second else {
             return (first ?? second).map { PushedFilter(filter: $0.filter, isExact: false) }
@@ -85,7 +85,7 @@ struct FilterPush {
 
     // MARK: Operands
 
-    /// The value of an expression that depends on earlier sources only.
+    /// The value of an expression that depends on earlier sources only; nil for any other expression, and on errors.
     func item(_ expression: BoundExpression) -> StatementValue? {
         if case .constant(let item) = expression { return item }
         for slot in expression.slots {
@@ -94,7 +94,7 @@ struct FilterPush {
         return try? expression.evaluate(frame)
     }
 
-    /// A column of the source, or of one that a relation leads to from it.
+    /// A column of the source, or of an entity that a relation leads to from it.
     private struct Column {
         let type: EntityType
         let number: Int
@@ -128,8 +128,8 @@ struct FilterPush {
         return (side, target)
     }
 
-    /// A filter of the column's owner as one of the source. It must not hold for null, which is the value of a path
-    /// whose relation leads nowhere.
+    /// Turns a filter on the column's owner into one on the source. The filter must not hold for null, which is the
+    /// value of a path whose relation leads nowhere.
     private func lifted(_ filter: Filter, _ column: Column) -> PushedFilter {
         guard let side = column.side else { return exact(filter) }
         let test = LinkTest(.any, side.name, of: column.type.description, filter)
@@ -254,8 +254,8 @@ struct FilterPush {
         return PushedFilter(filter: lifted(filter, column).filter, isExact: false)
     }
 
-    /// Texts with a prefix are a range of the order, in which an index finds them. The range is that of the prefix's
-    /// leading ASCII characters, whose bytes are those of the key.
+    /// The range of texts that an index reads for a prefix; nil if there is none. It uses the prefix's leading ASCII
+    /// characters only, because their bytes are those of the key.
     static func range(of prefix: String) -> (from: String, to: String)? {
         let ascii = prefix.prefix { $0.unicodeScalars.count == 1 && $0.isASCII }
         guard let last = ascii.utf8.last, last < 0x7F else { return nil }
@@ -278,7 +278,7 @@ struct FilterPush {
         }
     }
 
-    /// A condition that is a column of type `bool`, or whether a text is found.
+    /// A condition that is a column of type `bool`, or a MATCH.
     private func flag(_ slot: Int, _ wanted: Bool) -> PushedFilter? {
         if let column = column(slot) {
             guard case .bool = column.columnType.unwrapped else { return nil }
@@ -306,7 +306,7 @@ extension StatementValue {
             equal = value.converted(to: type)
         // A date is no number here.
         case (.date, _): equal = nil
-        // Several texts say the same date or UUID.
+        // Several texts spell the same date or UUID.
         default: return ValueBound(number: value, in: type, .asStored)
         }
         return equal.map { .at($0) }

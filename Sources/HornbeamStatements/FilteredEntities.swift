@@ -12,7 +12,8 @@ package struct FilteredEntities {
     /// - Parameters:
     ///   - condition: the WHERE clause of `SELECT … FROM Type WHERE …`; nil for all entities of the query.
     ///   - isAnalysed: whether the steps are counted, for `explanation`.
-    /// - Throws: `.invalid` or `.tooLarge` with the line, the character and a mark below it, if it is no condition.
+    /// - Throws: `.invalid` or `.tooLarge` with the line, the character and a mark below it, if the text is no
+    ///   condition.
     package init(
         _ query: EntityQuery, where condition: String?, in core: StoreTransaction,
         _ parameters: StatementParameters = StatementParameters(), isAnalysed: Bool = false
@@ -48,7 +49,8 @@ package struct FilteredEntities {
         return count
     }
 
-    /// Explains for people how the entities are found; with counts if they have been found, and are analysed.
+    /// Explains for people how the entities are found. Has counts if the run is analysed and the entities were found
+    /// before.
     package func explanation() throws -> String {
         // No relation is followed for a condition that the planner answers.
         let steps =

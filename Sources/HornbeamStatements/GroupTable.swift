@@ -13,7 +13,7 @@ struct GroupTable {
     init(_ scope: GroupScope, _ kept: KeptBytes) {
         self.scope = scope
         self.kept = kept
-        // Without GROUP BY all rows are one group, also where there are none.
+        // Without GROUP BY all rows are one group, even if there are no rows.
         if scope.keys.isEmpty { groups.append(([], scope.aggregates.map { $0.aggregate.begin() })) }
     }
 

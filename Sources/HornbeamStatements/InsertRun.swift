@@ -52,7 +52,7 @@ struct InsertRun {
                     "there are \(Spelling.counted(names.count, "name")), and the SELECT has \(count)",
                     at: names[0].place)
             }
-            // Without names the columns go by their own.
+            // Without names, the columns' own names are those of the properties.
             let places = names.isEmpty ? plan.names.map { _ in query.source.place } : names.map(\.place)
             let targets = zip(names.isEmpty ? plan.names : names.map(\.name), places)
             let resolved =
@@ -75,8 +75,8 @@ struct InsertRun {
 
     // MARK: Running
 
-    /// Saves the entities, and returns their rows.
-    /// - Parameter note: takes the steps of the query that they come from, in an analysed run.
+    /// Saves the entities, and returns their row ids.
+    /// - Parameter note: in an analysed run, receives the steps of the query that the entities come from.
     func run(_ note: ([PlanStep]) -> Void) throws -> [RowID] {
         let writer = try JSONRows(type.name, core: core)
         var rowIDs: [RowID] = []

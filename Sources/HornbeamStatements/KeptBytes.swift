@@ -35,7 +35,7 @@ final class KeptBytes {
     }
 }
 
-/// The keys of the values or rows so far, which recognize later ones that are equal.
+/// The keys of the values or rows so far, for recognizing equal ones.
 struct SeenKeys {
     private var keys: Set<[UInt8]> = []
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups without reading each row: results that depend only on different values and their numbers of rows are counted
-// in an index, and the least and the greatest value are at its ends. The results are the same as from the rows, in the
+// Groups without reading each row. Results that depend only on distinct values and their numbers of rows are counted in
+// an index. The least and the greatest value are at the index's ends. The results equal those from the rows, in the
 // same order: that of the groups' keys.
 
 import HornbeamTree
@@ -22,7 +22,7 @@ extension SelectPlan {
         return columns.count == expressions.count ? columns : nil
     }
 
-    /// The columns whose combinations, and how many rows each has, tell all that is asked for.
+    /// The columns of GROUP BY, if the result needs only their combinations and the number of rows of each.
     var countedColumns: [Int]? {
         guard isOfQuery, let grouping, !grouping.keys.isEmpty,
             grouping.aggregates.allSatisfy({ $0.aggregate.isOfRows })
@@ -55,7 +55,7 @@ extension SelectPlan {
         return terms.isEmpty || left.isEmpty ? found : nil
     }
 
-    /// The column whose different values are all that is counted.
+    /// The column of `COUNT(DISTINCT column)`, if that is the whole result.
     var distinctCount: Int? {
         guard isOfQuery, let grouping, grouping.keys.isEmpty, grouping.aggregates.count == 1,
             let aggregate = grouping.aggregates.first?.aggregate, aggregate.function == .count, aggregate.isDistinct
@@ -63,8 +63,8 @@ extension SelectPlan {
         return aggregate.argument.flatMap { column($0) }
     }
 
-    /// A query for the row with each least and greatest value, nil for the number of rows, if these are all that is
-    /// asked for, and an order has the rows at its ends.
+    /// Queries for the rows with the values of MIN and MAX, and nil in the place of each `COUNT(*)`. Returns nil if
+    /// there are other aggregates, if there is no MIN or MAX, or if no index has these rows at its ends.
     func ends(_ core: StoreTransaction) throws -> [EntityQuery?]? {
         guard isOfQuery, let grouping, grouping.keys.isEmpty else { return nil }
         var queries: [EntityQuery?] = []
@@ -101,7 +101,7 @@ extension SelectPlan {
         return name
     }
 
-    /// The query where its rows are read for some columns alone.
+    /// The query, but reading only some columns of its rows.
     static func read(_ query: EntityQuery, _ columns: [Int]) -> EntityQuery {
         var query = query
         query.needs = RowNeeds(columns: Set(columns), wantsExactText: true)

@@ -3,7 +3,9 @@
 // one of its indexes may answer. Inexact filters are tested again.
 
 extension FilterPush {
-    /// - Parameter variable: the slot that an entity of the relation in `slot` is in.
+    /// The filter for `ANY variable IN relation SATISFIES condition END`; nil if no part of the condition can be a
+    /// filter.
+    /// - Parameter variable: the slot that holds an entity of the relation in `slot`.
     func related(_ slot: Int, _ variable: Int, _ condition: BoundExpression) -> PushedFilter? {
         guard let (owner, content) = binder.content(of: slot), owner === source,
             case .linkedObjects(let name) = content,

@@ -143,7 +143,7 @@ enum NumberFunctions {
         }
     }
 
-    /// An integer where it is one of 64 bits.
+    /// An integer if the number is one of 64 bits, else a double.
     private static func result(_ number: Double) -> StatementValue {
         Int64(exactly: number).map { .value(.int($0)) } ?? .double(number)
     }

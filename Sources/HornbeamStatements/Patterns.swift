@@ -30,7 +30,7 @@ struct LikePattern {
         self.parts = parts
     }
 
-    /// The text that all it matches begin with.
+    /// The prefix of all texts that match.
     var prefix: String {
         var prefix = ""
         for part in parts {
@@ -47,7 +47,7 @@ struct LikePattern {
         return String(longest.compactMap { if case .character(let character) = $0 { character } else { nil } })
     }
 
-    /// Greedy, backtracking to the last `%` only: the time is at most the product of both lengths.
+    /// Whether the text matches. Goes back to the last `%` only: the time is at most the product of both lengths.
     /// - Parameter note: called now and then with the number of steps made; throws if there are too many.
     func matches(_ text: String, _ note: (Int) throws -> Void) rethrows -> Bool {
         var steps = 0
@@ -78,7 +78,7 @@ struct LikePattern {
     }
 }
 
-/// Patterns that were read, for the rows to come.
+/// Patterns that were read, kept for later rows.
 final class PatternCache {
     private var likes: [String: LikePattern] = [:]
     private var expressions: [String: Regex<AnyRegexOutput>] = [:]
@@ -93,8 +93,10 @@ final class PatternCache {
         return made
     }
 
-    /// - Complexity: matching goes back where a part of the pattern could take another part of the text, so that some
-    ///   patterns, such as `(a+)+b`, take time exponential in the length of the text.
+    /// Reads a regular expression. Throws `.invalid` if it can't be read, `.tooLarge` if it is too long or nested too
+    /// deep.
+    /// - Complexity: matching tries all ways to divide the text among the pattern's parts. Some patterns, such as
+    ///   `(a+)+b`, take time exponential in the length of the text.
     func expression(_ pattern: String) throws(HornbeamError) -> Regex<AnyRegexOutput> {
         if let known = expressions[pattern] { return known }
         do {
@@ -132,7 +134,7 @@ enum PatternBounds {
         }
     }
 
-    /// At least as many levels as there are: a bracket that only perhaps ends a class is not taken as its end.
+    /// An upper bound for the levels of classes: a bracket that may not end a class isn't taken as its end.
     private static func height(_ bytes: [UInt8]) -> Int {
         /// For each open class: whether it has no escapes except those of one sign, and whether it is empty.
         var open: [(isPlain: Bool, isEmpty: Bool)] = []
