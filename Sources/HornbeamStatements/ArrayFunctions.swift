@@ -30,7 +30,7 @@ enum ArrayFunctions {
             guard case .array(let items) = arguments[0] else { return .null }
             return .array(items + arguments.dropFirst())
         },
-        // As in PostgreSQL, `array_concat` skips null, and `array_remove` removes null elements. If the result were
+        // As in PostgreSQL, `array_concat` skips null, and `array_remove` can remove null elements. If the result were
         // null, an UPDATE would remove all elements, or all links of a relation.
         ScalarFunction("array_concat", 2...100, isStrict: false) { arguments, _ in
             let known = arguments.filter { !$0.isUnknown }

@@ -265,7 +265,8 @@ extension ElementIndex {
 }
 
 extension ElementIndex.Component {
-    /// Whether JSON has such values unchanged. Floats have other digits there; dates and the like are texts or numbers.
+    /// Whether JSON has values of this type unchanged. Floats have other digits in JSON; dates, UUIDs and data are
+    /// texts or numbers.
     fileprivate var isPlain: Bool {
         switch type.unwrapped {
         case .bool, .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64, .double, .string: true

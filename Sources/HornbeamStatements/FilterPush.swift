@@ -18,7 +18,8 @@ struct FilterPush {
     /// The values of the current rows of earlier sources.
     let frame: Frame
 
-    /// The filter for where a condition is true, if `wanted`, else for where it is false.
+    /// Returns the filter for the rows where a condition is true or, if `wanted` is false, those where it is false.
+    /// Returns nil if no filter can express it.
     func filter(_ expression: BoundExpression, _ wanted: Bool = true) -> PushedFilter? {
         guard StackRoom.isEnough else { return nil }
         switch expression {

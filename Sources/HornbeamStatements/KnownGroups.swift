@@ -111,7 +111,7 @@ extension SelectPlan {
 }
 
 extension BoundAggregate {
-    /// Whether it is the number of rows.
+    /// Whether it is `COUNT(*)`.
     fileprivate var isOfRows: Bool { function == .count && argument == nil }
 
     /// Whether the result is the same in any order of the rows.
@@ -123,7 +123,7 @@ extension BoundAggregate {
     }
 }
 
-/// Combinations of columns, each with the number of its rows, in their order.
+/// Combinations of column values, each with its number of rows, in order.
 struct CountedGroups {
     typealias Group = (keys: [StatementValue], count: Int)
 

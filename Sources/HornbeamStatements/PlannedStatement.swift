@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A statement that only reads, planned once for all that a run asks: names of columns, rows, explanation. Where the
-// result is nothing but columns of entities, the rows can be had as they are stored, without a value made of each.
+// A statement that only reads, planned once for its column names, rows and explanation. If the result has only columns
+// of entities, its rows can be read as they are stored, without a value for each.
 
 /// Columns of the stored rows that are the result of a statement.
 package struct StoredColumns: Sendable {
@@ -8,7 +8,7 @@ package struct StoredColumns: Sendable {
     package let types: [ColumnType]
 }
 
-/// A plan in the transaction that it was made for. It must not outlive it.
+/// A plan for one transaction, which it must not outlive.
 package struct PlannedStatement {
     private let select: SelectStatement
     private let core: StoreTransaction
@@ -35,7 +35,7 @@ package struct PlannedStatement {
     /// Explains for people how the statement is answered.
     package func explanation() throws -> String { try plan.explanation(select, core) }
 
-    /// Counts for a run.
+    /// New counts for a run.
     var counts: QueryCounts { plan.counts }
 
     /// The steps of the plan and of its subqueries, with the counts of a run.
@@ -52,7 +52,7 @@ package struct PlannedStatement {
         try plan.run(core, counts: counts) { try body(ResultRow(columns, $0)) }
     }
 
-    /// The columns of the stored rows that `runStored` hands on; nil if the result is anything else.
+    /// The columns of the rows that `runStored` hands on; nil if the result has values other than stored columns.
     package var storedColumns: StoredColumns? {
         let first = plan.first
         guard select.union == nil, first.isCut, !first.isValue, first.isOfEntities else { return nil }

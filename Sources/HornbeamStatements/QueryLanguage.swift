@@ -2,7 +2,7 @@
 // Entry points of the grammar: whole statements, the clauses after FROM alone, and a single expression.
 
 package enum QueryLanguage {
-    /// The words that a statement is made of, in upper case, for those who complete what a person types.
+    /// All keywords, in upper case, for completing what a person types.
     package static let keywords: [String] = StatementParser.reserved.union([
         "ANALYZE", "ASC", "COLLATE", "DELETE", "DESC", "ESCAPE", "EXISTS", "FIRST", "FOR", "INSERT", "INTO", "LAST",
         "LIKE", "NULLS", "RETURNING", "SET", "UNION", "UPDATE", "UPSERT", "VALUE", "VALUED", "VALUES", "WITH",
@@ -22,7 +22,7 @@ package enum QueryLanguage {
         return try parser.wholeStatement()
     }
 
-    /// `[WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT …] [OFFSET …]`, none of them needed.
+    /// Reads `[WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT …] [OFFSET …]`, all of them optional.
     package static func clauses(_ text: String) throws(HornbeamError) -> QueryClauses {
         var parser = try StatementParser(text)
         return try parser.wholeClauses()

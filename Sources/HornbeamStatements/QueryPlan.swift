@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan of a whole query: of one SELECT, or of several with UNION between. The rows of a UNION come part by part,
-// and are handed on as they come unless they are to be in another order.
+// and are handed on as they come unless the UNION has ORDER BY.
 
 /// A query bound to a schema and to values.
 struct QueryPlan {
-    /// The rest of a UNION, bound.
+    /// The clauses of a whole UNION, bound.
     private struct Whole {
         var isAll: Bool
         var order: [SelectPlan.Order] = []
@@ -20,7 +20,7 @@ struct QueryPlan {
     var names: [String] { first.columns.map(\.name) }
 
     /// - Parameters:
-    ///   - outer: the sources of the statement around, if it is a subquery.
+    ///   - outer: the sources of the enclosing statement, if this is a subquery.
     ///   - mayStop: whether the caller may stop before the last row of the result.
     init(
         _ statement: SelectStatement, _ text: String, _ core: StoreTransaction, _ inputs: StatementInputs,
@@ -170,8 +170,8 @@ extension Binder {
         return rows
     }
 
-    /// The values of a subquery's only column. It can't use the rows of the statement around it, so it is the same for
-    /// all of them, and is run once, before that.
+    /// The values of a subquery's only column. A subquery can't use the rows of the enclosing statement, so its result
+    /// is the same for all of them. It is run once, before that statement.
     func values(of statement: SelectStatement, at place: TextPlace) throws -> [StatementValue] {
         if let known = inputs.values[place] { return known }
         let (plan, core) = try plan(statement, at: place, mayStop: false)

@@ -19,7 +19,7 @@ final class ResultColumns: Sendable {
     func place(_ name: String) -> Int? { places[name] }
 }
 
-/// A row of a result. Its values are its own: it outlives the transaction.
+/// A row of a result. It has copies of its values, so it may outlive the transaction.
 public struct ResultRow: Sendable {
     private let columns: ResultColumns
     private let items: [StatementValue]
@@ -55,7 +55,7 @@ public struct ResultRow: Sendable {
         return property
     }
 
-    /// Texts that spell a date, a UUID or data, as JSON has them, are read.
+    /// Converts a value. Also reads texts that spell a date, a UUID or data, as in JSON.
     private static func converted(_ value: Value, to type: ColumnType) -> Value? {
         value.converted(to: type) ?? StatementValue(value).literal(type)
     }
@@ -68,6 +68,7 @@ public struct ResultRow: Sendable {
     }
 
     /// The row as a type of the program, from its JSON. Dates are read from ISO 8601 and from seconds since 2001.
+    /// Throws `.undecodable` if the JSON doesn't fit the type.
     public func decode<Row: Decodable>(_: Row.Type = Row.self) throws -> Row {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .custom { decoder in
@@ -88,6 +89,6 @@ public struct ResultRow: Sendable {
 }
 
 extension ResultRow: CustomStringConvertible {
-    /// Its JSON.
+    /// The row as JSON.
     public var description: String { json }
 }

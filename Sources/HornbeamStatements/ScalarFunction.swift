@@ -8,7 +8,7 @@ struct ScalarFunction: Sendable {
 
     let name: String
     let arity: ClosedRange<Int>
-    /// Whether it is asked only if no argument is missing or null: else the result is missing, or null.
+    /// Whether a missing or null argument makes the result missing or null, without calling `body`.
     let isStrict: Bool
     /// The collation of a function that gives a text's sort key.
     let collation: TextCollation?

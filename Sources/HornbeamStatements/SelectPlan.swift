@@ -25,7 +25,7 @@ struct SelectPlan {
         }
     }
 
-    /// Maximum number of columns of a result. There may be as many groups, orders and aggregates, too.
+    /// Maximum number of columns of a result. It also bounds the parts of GROUP BY and ORDER BY, and the aggregates.
     static let maxColumns = 2_000
 
     let binder: Binder
@@ -43,7 +43,7 @@ struct SelectPlan {
     let terms: [Order]
     /// `terms`, or nothing if the first source's rows come in this order.
     private(set) var order: [Order] = []
-    /// Whether no other source has rows that are seen.
+    /// Whether the first source is the only one, apart from sources that paths have created.
     let isAlone: Bool
     private(set) var limit: Int?
     private(set) var offset = 0
@@ -52,10 +52,10 @@ struct SelectPlan {
 
     var sources: [BoundSource] { binder.sources }
 
-    /// Whether the first source has entities, and so a query, and no rows of a subquery.
+    /// Whether the first source is an entity type, which `query` reads, and no subquery.
     var isOfEntities: Bool { sources[0].type != nil }
 
-    /// Number of the first rows of the result that are looked at, nil for all.
+    /// Number of rows that LIMIT and OFFSET need, nil for all.
     var rowsNeeded: Int? {
         guard let limit else { return nil }
         let (sum, overflow) = limit.addingReportingOverflow(offset)
@@ -64,7 +64,7 @@ struct SelectPlan {
 
     /// Plans one SELECT, without those that UNION adds.
     /// - Parameters:
-    ///   - outer: the sources of the statement around, if it is a subquery.
+    ///   - outer: the sources of the enclosing statement, if this is a subquery.
     ///   - mayStop: whether the caller may stop before the last row of the result.
     init(
         _ statement: SelectStatement, _ text: String, _ core: StoreTransaction, _ inputs: StatementInputs,
@@ -103,7 +103,7 @@ struct SelectPlan {
 
     /// Plans a query for entities with one more condition. The query's limit and offset count the entities for which
     /// the condition is true.
-    /// - Parameter statement: nothing but the query's type and WHERE.
+    /// - Parameter statement: has only the query's type and WHERE.
     init(
         _ query: EntityQuery, _ statement: SelectStatement, _ text: String, _ core: StoreTransaction,
         _ inputs: StatementInputs
@@ -162,7 +162,7 @@ struct SelectPlan {
         for source in binder.sources { source.contents.removeAll { !used.contains($0.slot) } }
     }
 
-    /// The needs that groups have of rows, if these are read for nothing else.
+    /// The parts of rows that groups need, if rows are read for nothing else.
     private var needs: RowNeeds? {
         guard let grouping, isAlone, isOfEntities, binder.sources.count == 1 else { return nil }
         var columns: Set<Int> = []
@@ -174,7 +174,8 @@ struct SelectPlan {
         return RowNeeds(columns: columns, isOrderFree: isOrderFree, wantsExactText: true)
     }
 
-    /// Gives each condition to the first source that can answer it.
+    /// Makes filters of the query from conditions. A condition without an exact filter is tested after the last source
+    /// that it needs.
     private mutating func place(_ conjuncts: [BoundExpression]) throws {
         guard isOfEntities else {
             for conjunct in conjuncts { conditions[max(0, binder.lastSource(of: conjunct))].append(conjunct) }
@@ -190,7 +191,7 @@ struct SelectPlan {
         query.filter = Filter.conjunction(query.filter.conjuncts + filters + (try push.elementFilters(conjuncts)))
     }
 
-    /// Whether the planner can give the rows in this order, as it now will.
+    /// Has the query sort its rows in this order. Returns false, and changes nothing, if the planner can't do that.
     private mutating func pushes(_ terms: [Order]) -> Bool {
         guard grouping == nil, let type = binder.sources[0].type else { return false }
         let push = FilterPush(binder: binder, source: binder.sources[0], frame: Frame(slots: binder.slotCount))
@@ -247,7 +248,7 @@ private struct SelectBinding {
         for projection in statement.projections {
             if let alias = projection.alias { named[alias] = projection.value }
         }
-        // A column of this name is meant before an alias of the result, but in ORDER BY.
+        // Except in ORDER BY, a name means a column rather than an alias of the result.
         var hidden = named
         for name in named.keys where binder.isName(name) { hidden[name] = nil }
         binder.aliases = hidden
@@ -276,13 +277,13 @@ private struct SelectBinding {
         binder.aliases = [:]
         grouping = binder.grouping
         binder.grouping = nil
-        // A constant is no order.
+        // A constant doesn't order rows.
         order.removeAll { if case .constant = $0.value { true } else { false } }
     }
 }
 
 extension Binder {
-    /// Whether a source or a column of one is called so.
+    /// Whether this is the name of a source, or of a column or relation of one.
     func isName(_ name: String) -> Bool { sources.contains { $0.isNamed(name) } }
 
     /// The result column for a clause that is a number, counted from 1: `ORDER BY 2`. Returns its index; nil for an

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a plan: nested loops over the sources, from left to right, each by an index where its conditions allow it; then
-// groups, order and cut. Rows are handed on one at a time where nothing must be seen whole before.
+// groups, order and cut. Rows are handed on one at a time unless groups or an order need all rows first.
 
 import HornbeamKeys
 import HornbeamPages
@@ -11,7 +11,7 @@ final class SelectRun {
     private let plan: SelectPlan
     private let core: StoreTransaction
     private let frame: Frame
-    /// Each gets the row of the frame; false ends the run.
+    /// Called when the frame has a row of all sources. Returns false to end the run.
     private var take: () throws -> Bool = { true }
     private let kept: KeptBytes
     private var scores: [RowID: Double]?
@@ -21,10 +21,10 @@ final class SelectRun {
         source.joinConditions.filter { plan.binder.lastSource(of: $0) <= source.number }
     }
     private var snippets: RowSnippets?
-    /// Takes the counts of the steps; nearly always nil.
+    /// The counts of the steps; nil unless the run is analysed.
     private let counts: SelectCounts?
 
-    /// - Parameter keptLimit: another one than the standard is for tests.
+    /// - Parameter keptLimit: only tests need another limit than the standard one.
     init(
         _ plan: SelectPlan, _ core: StoreTransaction, keptLimit: Int = KeptBytes.standardLimit,
         counts: SelectCounts? = nil
@@ -119,7 +119,7 @@ final class SelectRun {
         }
     }
 
-    /// The row of the first source that the values handed on are of.
+    /// The current row of the first source.
     var rowID: RowID? { frame.rows[0] }
 
     /// The values of the columns for one row of the first source, whatever the conditions.
@@ -175,7 +175,7 @@ final class SelectRun {
         try finish(frames, &cut, body)
     }
 
-    /// The groups, where they are known without a look at all rows.
+    /// The groups, if they are known without reading all rows; else nil.
     private func knownGroups(_ scope: GroupScope) throws -> [Frame]? {
         let frame = groupFrame(scope)
         if plan.countsRows {
@@ -219,9 +219,9 @@ final class SelectRun {
         Frame(slots: scope.slotCount, text: plan.binder.text)
     }
 
-    /// Groups as rows: without ORDER BY in the order of their keys.
+    /// Hands on the groups as rows: without ORDER BY in the order of their keys.
     private func finish(_ frames: [Frame], _ cut: inout Cut, _ body: ([StatementValue]) throws -> Bool) throws {
-        // The rows in the groups are counted by now.
+        // A new count, because `kept` has counted the groups already.
         var sorter = RowSorter(plan, plan.order, KeptBytes(limit: kept.limit))
         var having = 0
         for frame in frames {
@@ -261,7 +261,7 @@ final class SelectRun {
     }
 
     /// Tests the conditions that have all their values now, and continues with the next source. Every row of every
-    /// source comes here, so a run ends soon after it is interrupted, also where it reads nothing.
+    /// source comes here, so a run ends soon after it is interrupted, even if it reads nothing.
     private func passed(_ number: Int) throws -> Bool {
         try core.transaction.checkGoesOn()
         let held = frame.held
@@ -373,7 +373,7 @@ final class SelectRun {
 
     // MARK: Slots
 
-    /// Reads all that is asked of a row, which is not looked at afterwards.
+    /// Reads all values of a row that the statement needs. The row isn't used afterwards.
     private func fill(_ number: Int, _ rowID: RowID, _ row: RowReader, _ score: Double?) throws {
         frame.rows[number] = rowID
         let source = plan.sources[number]
@@ -441,7 +441,7 @@ final class SelectRun {
         return try snippets.text(row, form)
     }
 
-    /// The scores of all that is found, where the rows don't come with them.
+    /// The score of a row that comes without one. The first call computes the scores of all rows that the search finds.
     private func score(_ number: Int, _ rowID: RowID, _ type: EntityType) throws -> Double? {
         if let scores { return scores[rowID] }
         guard let match = plan.binder.matches[number].match else { return nil }
@@ -517,7 +517,7 @@ struct RowSorter {
     }
 
     /// Adds a row with these values. Always returns true: a later row may come first.
-    /// - Parameter frame: what the order is computed from.
+    /// - Parameter frame: the values from which the order is computed.
     mutating func add(_ values: [StatementValue], _ frame: Frame) throws -> Bool {
         let size = keys.size
         for term in order { Self.append(try term.value.evaluate(frame), term, to: &keys.keys) }
@@ -527,7 +527,7 @@ struct RowSorter {
         if rows.count > bound || kept.isOver {
             let isOver = kept.isOver
             leaveOut()
-            // A sort for a few rows more would be one for each soon.
+            // If little was freed, soon each new row would cause a sort.
             if isOver, kept.used > kept.limit / 4 * 3 { throw kept.tooLarge }
         }
         return true

@@ -4,7 +4,7 @@
 
 import HornbeamTree
 
-/// A statement of the query language, which is SQL++ in the main: see Docs/query-language.md.
+/// A statement of the query language, which is mostly SQL++: see Docs/query-language.md.
 ///
 ///     let adults = try Statement("SELECT name, age FROM Person WHERE age >= ? ORDER BY name")
 ///     let rows = try database.read { try adults.resolve(in: $0, 18) }
@@ -12,19 +12,20 @@ import HornbeamTree
 ///     let birthday = try Statement("UPDATE Person SET age = age + 1 WHERE born = ?")
 ///     let count = try database.write { try birthday.execute(in: &$0, today).count }
 public struct Statement: Sendable {
-    /// As it was given.
+    /// The text of the statement, as it was given.
     public let text: String
     let tree: StatementTree
 
-    /// Reads a statement; names are looked up when it runs. `.invalid` with the line, the character and a mark below
-    /// it, if it is none; `.tooLarge` beyond a million bytes.
+    /// Reads a statement. Its names are looked up when it runs. Throws `.invalid` with the line, the character and a
+    /// mark below it, if the text is no statement. Throws `.tooLarge` if the text has more than a million bytes, or is
+    /// nested too deep for the thread's stack.
     public init(_ text: String) throws {
         self.text = text
         tree = try QueryLanguage.statement(text)
     }
 
-    /// Whether it is an INSERT, UPSERT, UPDATE or DELETE, which `execute` runs. Other statements, and EXPLAIN of these,
-    /// only read.
+    /// Whether it is an INSERT, UPSERT, UPDATE or DELETE, which `execute` runs. Other statements, and EXPLAIN, only
+    /// read.
     public var changesData: Bool { if case .change(let change) = tree { !change.isExplained } else { false } }
 
     /// Calls `body` with each row of the result until it returns false. Throws `.invalid` if the statement changes
@@ -75,7 +76,7 @@ public struct Statement: Sendable {
         return analysis
     }
 
-    /// Calls `body` with each line of the plan, after ANALYZE with its counts as columns, too.
+    /// Calls `body` with each line of the plan. ANALYZE adds its counts as columns.
     private func explain(
         in core: StoreTransaction, _ parameters: StatementParameters, _ body: (ResultRow) throws -> Bool
     ) throws {
@@ -142,7 +143,7 @@ public struct Statement: Sendable {
         }
     }
 
-    /// Whether it asks how another one would be answered.
+    /// Whether it is an EXPLAIN.
     package var isExplanation: Bool {
         switch tree {
         case .select(let statement): statement.isExplained
@@ -163,11 +164,11 @@ public struct Statement: Sendable {
 
 /// The result of a statement that changes data.
 public struct StatementResult: Sendable {
-    /// Number of entities that it has inserted, replaced, found to update, or deleted. Entities that delete rules took
-    /// along don't count.
+    /// Number of entities that it has inserted, replaced, found to update, or deleted. Entities that delete rules
+    /// deleted with them don't count.
     public let count: Int
-    /// The rows of RETURNING, one for each of these entities, in the order of INSERT or of row ids: as they are stored
-    /// at the statement's end, deleted ones as they were. Empty without RETURNING.
+    /// The rows of RETURNING, one for each of these entities, in the order of INSERT or of row ids. Their values are
+    /// those at the end of the statement; for deleted entities, those before it. Empty without RETURNING.
     public let rows: [ResultRow]
     /// The plan with counts of each step, if it was asked for.
     package var analysis: StatementAnalysis?
@@ -187,7 +188,7 @@ package struct StatementParameters: Sendable {
         self.init(positions: positions.map(\.columnValue), names: names.mapValues(\.columnValue))
     }
 
-    /// A value as it is typed: JSON if it is that, else a text.
+    /// The value that a person types: JSON if the text can be read as JSON, else the text itself.
     package static func value(_ text: String) -> Value {
         guard let node = try? JSONParser.parse(text) else { return .string(text) }
         if case .number(let digits) = node, let number = StatementValue.written(digits) { return number }

@@ -12,8 +12,8 @@ final class StatementInputs {
     let moment = Date().timeIntervalSinceReferenceDate
     /// Bytes that the values of subqueries take.
     let kept = KeptBytes()
-    /// The rows of the subqueries that stand in FROM, by their positions: one that WITH names is run once, however
-    /// often it is named.
+    /// The rows of the subqueries in FROM, by their positions: a subquery of WITH is run once, however often it is
+    /// used.
     var rows: [TextPlace: SubqueryRows] = [:]
     /// The results of the subqueries behind IN and EXISTS, by their positions: an expression may be bound more than
     /// once.
@@ -44,7 +44,7 @@ final class StatementInputs {
         }
     }
 
-    /// Refuses values that nothing asks for. Must be called when the whole statement is bound.
+    /// Refuses values for parameters that the statement doesn't have. Must be called when the whole statement is bound.
     func requireUse() throws(HornbeamError) {
         let last = used.reduce(0) { if case .position(let position) = $1 { max($0, position) } else { $0 } }
         if parameters.positions.count > last {

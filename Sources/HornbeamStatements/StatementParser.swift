@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads statements: the words of one at a time, by recursive descent. This file has the words and the clauses of
-// SELECT, `ExpressionParser.swift` the expressions, `ChangeParser.swift` the statements that change data.
+// Reads statements, by recursive descent. This file has the words and the clauses of SELECT, `ExpressionParser.swift`
+// the expressions, `ChangeParser.swift` the statements that change data.
 //
 //     statement  = [EXPLAIN [ANALYZE]] (query | change) [;]
 //     query      = [WITH name AS (query) {, name AS (query)}] select {UNION [ALL] select}
@@ -15,12 +15,12 @@
 
 /// One reading of one text.
 struct StatementParser {
-    /// Expressions may be within each other this deep, which bounds the stack that it takes to read or compute one.
+    /// Maximum depth of nested expressions. It bounds the stack for reading or computing one.
     static let maxDepth = 100
-    /// Levels that a whole expression may have. `maxDepth` doesn't bound them: each level of nesting may have a row of
-    /// operators, which is a tree of many levels.
+    /// Maximum number of levels of a whole expression. `maxDepth` doesn't bound them: each level of nesting may have a
+    /// row of operators, which is a tree of many levels.
     static let maxHeight = 600
-    /// Maximum length of a text, in characters.
+    /// Maximum length of a text, in bytes.
     static let maxLength = 1_000_000
 
     /// Words that are never names, unless in backquotes. Others are keywords where the grammar has them: `like` names a
@@ -41,12 +41,12 @@ struct StatementParser {
     private let tokens: [(token: StatementToken, place: TextPlace, end: TextPlace)]
     private var position = 0
     var depth = 0
-    /// The levels of the expression that was read last.
+    /// Number of levels of the expression that was read last.
     private(set) var height = 0
     private var parameters = 0
-    /// The queries that WITH has named, for the query that is read, each with its levels.
+    /// The queries of WITH that the current query can use, each with its number of levels.
     private var named: [String: (query: Expression, height: Int)] = [:]
-    /// The levels of the highest expression of the query that is read.
+    /// Greatest number of levels of an expression in the current query.
     private var highest = 0
 
     init(_ text: String) throws(HornbeamError) {
@@ -141,7 +141,7 @@ struct StatementParser {
         height = levels
     }
 
-    /// Takes note of the levels of an expression of the query that is read.
+    /// Notes the levels of an expression in the current query.
     mutating func noteHeight() { highest = max(highest, height) }
 
     /// Sets the height of an expression without parts, or the greatest one in a list, which can't be too high.
@@ -198,7 +198,7 @@ struct StatementParser {
         guard take(sign: sign) else { throw failure("expected “\(sign)” \(context)") }
     }
 
-    /// The name that the next word is, if it is one.
+    /// The next word, if it is a name.
     func name() -> String? {
         switch peek {
         case .quotedName(let name): name
@@ -400,7 +400,7 @@ struct StatementParser {
             _ = take("OUTER")
             kind = .leftOuter
         } else if take("INNER") {
-            // Said, and the default.
+            // This is the default.
         } else if !isAt("JOIN"), !isAt("UNNEST") {
             return nil
         }
@@ -448,7 +448,7 @@ struct StatementParser {
             try expect("BY", "behind ORDER")
             repeat { clauses.order.append(try ordering()) } while take(sign: ",")
         }
-        // In either order.
+        // LIMIT and OFFSET may be in either order.
         while isAt("LIMIT") && clauses.limit == nil || isAt("OFFSET") && clauses.offset == nil {
             if take("LIMIT") { clauses.limit = try expression() }
             if take("OFFSET") { clauses.offset = try expression() }
@@ -474,7 +474,7 @@ struct StatementParser {
 }
 
 extension QueryClauses {
-    /// Whether it has clauses that are of the whole result.
+    /// Whether it has clauses that belong to the whole UNION.
     fileprivate var isOfWhole: Bool { !order.isEmpty || limit != nil || offset != nil }
 
     /// Takes out ORDER BY, LIMIT and OFFSET.

@@ -3,7 +3,7 @@
 
 import HornbeamText
 
-/// The text that SNIPPET is to show, and its form.
+/// The match whose words SNIPPET shows, and the form of its text.
 package struct SnippetForm: Equatable {
     /// Number of the match.
     var match: Int

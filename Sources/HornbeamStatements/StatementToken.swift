@@ -7,8 +7,8 @@
 //     parameter  = ? | ? digits | $ name | : name
 //     comment    = -- to the end of the line | /* to */
 //
-// Keywords are names that aren't in backquotes, in any case of letters; where the grammar expects a name a keyword is
-// one only if it isn't reserved. Names tell upper from lower case.
+// Keywords are names that aren't in backquotes, in upper or lower case. Where the grammar expects a name, a keyword is
+// a name unless it is reserved. Names are case-sensitive.
 
 /// A word of a statement.
 package enum StatementToken: Sendable, Equatable {
@@ -17,7 +17,7 @@ package enum StatementToken: Sendable, Equatable {
     case quotedName(String)
     case string(String)
     case number(String)
-    /// `?` without a number: by order.
+    /// The name is nil for `?` without a number: such parameters are numbered in their order.
     case parameter(Parameter.Name?)
     case sign(String)
     case end
@@ -88,7 +88,7 @@ package struct StatementLexer {
         scalars = Array(text.unicodeScalars)
     }
 
-    /// All words, an `.end` last.
+    /// Returns all words, then `.end`. Throws `.invalid` if a word can't be read.
     package mutating func tokens() throws(HornbeamError) -> [(token: StatementToken, place: TextPlace, end: TextPlace)]
     {
         var tokens: [(token: StatementToken, place: TextPlace, end: TextPlace)] = []
@@ -96,7 +96,7 @@ package struct StatementLexer {
             try skipSpace()
             guard at < scalars.count else { break }
             let place = at
-            // `{"a":b}` and not a parameter: a string is never followed by one.
+            // `{"a":b}` has no parameter `:b`, because no parameter follows a string.
             let isColon = scalars[at] == ":" && tokens.last.map { $0.token.isString } == true
             if isColon { at += 1 }
             let token = isColon ? .sign(":") : try next()

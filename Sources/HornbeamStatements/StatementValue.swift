@@ -27,7 +27,7 @@ struct StatementField: Sendable, Equatable {
 }
 
 extension StatementValue {
-    /// Makes the value of a column. JSON that can't be read, which no row should have, is its text.
+    /// Makes the value of a column. JSON that can't be read, which no row should have, becomes a string.
     init(_ value: Value) {
         switch value {
         case .json(let text): self = (try? JSONParser.parse(text)).map { StatementValue($0) } ?? .string(text)
@@ -96,8 +96,8 @@ extension StatementValue {
 
     // MARK: Size
 
-    /// Maximum number of bytes that the values computed of one row may take at a time, 16 MiB. So a short statement
-    /// can't make more than there is memory of a few letters, doubled again and again.
+    /// Maximum number of bytes that the values computed for one row may take at a time, 16 MiB. Otherwise a short
+    /// statement could fill the memory by doubling a text again and again.
     static let maxSize = 16 << 20
 
     static var tooLarge: HornbeamError {
@@ -140,7 +140,7 @@ extension StatementValue {
         }
     }
 
-    /// `item[2]`; negative ones count from the end.
+    /// `item[2]`; negative indexes count from the end.
     func element(_ index: Int) -> StatementValue {
         switch self {
         case .array(let items):

@@ -10,7 +10,7 @@ import Synchronization
 final class StatementValueList: Sendable {
     let items: [StatementValue]
     let hasUnknown: Bool
-    /// Made at the first look: the planner answers most lists without it.
+    /// Made when it is first used: the planner answers most lists without it.
     private let index = Mutex<Index?>(nil)
     /// Shorter lists are searched from front to back.
     private static let fewest = 8

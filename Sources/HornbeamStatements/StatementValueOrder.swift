@@ -32,7 +32,7 @@ extension StatementValue {
         }
     }
 
-    /// Negative, zero or positive: the order of all items.
+    /// Compares by the order of all items. The result is negative, zero or positive.
     func order(_ other: StatementValue) -> Int {
         if rank != other.rank { return rank - other.rank }
         switch (self, other) {
@@ -79,11 +79,11 @@ extension StatementValue {
         }
     }
 
-    /// Whether `=` holds of two that are known.
+    /// Whether `=` is true of two known values.
     func equals(_ other: StatementValue) -> Bool { comparable(other) == 0 }
 
-    /// Whether nothing that a column of this type has can be compared with it: of different kinds `=` is false, and `<`
-    /// neither true nor false.
+    /// Whether no value of a column of this type can be compared with this one. Then `=` is false, and `<` neither true
+    /// nor false.
     func isApart(from type: ColumnType) -> Bool {
         let (texts, numbers) = (5, 3)
         let kind: Int
@@ -94,17 +94,17 @@ extension StatementValue {
         case .string, .url: kind = texts
         case .uuid: kind = 6
         case .data: kind = 7
-        // JSON is anything.
+        // JSON has values of any kind.
         case .json, .array, .optional: return false
         }
-        // Texts say numbers of no type, but dates, UUIDs and data.
+        // Texts can spell dates, UUIDs and data, but no numbers.
         if kind == texts { return rank != texts && (rank <= numbers || rank > 7) }
         return rank == texts ? kind <= numbers : rank != kind
     }
 
     // MARK: Keys of indexes
 
-    /// Bytes that sort as items do. None are the prefix of another item's. An index over an expression holds them.
+    /// Bytes that sort as items do. No key is the prefix of another one. An index over an expression holds them.
     var orderedKey: [UInt8] {
         var key = KeyWriter(capacity: 24)
         appendOrdered(to: &key)
@@ -198,7 +198,7 @@ extension StatementValue {
 // MARK: - Keys of groups
 
 extension StatementValue {
-    /// Bytes that are equal exactly for items that neither precedes: DISTINCT and GROUP BY compare them.
+    /// Bytes that are equal exactly if the items are equal by their order: DISTINCT and GROUP BY compare them.
     static func key(_ items: [StatementValue]) -> [UInt8] {
         var key: [UInt8] = []
         for item in items { item.append(to: &key) }

@@ -29,7 +29,7 @@ final class SelectCounts {
     let query = PlanTally()
     /// Number of rows of the first source, within limit and offset of the query.
     var first = 0
-    /// The other sources, by their numbers; the first one counts elsewhere.
+    /// The counts of the sources, by their numbers. Those of the first one are used only if it is a subquery.
     var joined: [Joined]
     /// Number of rows for which all conditions are true.
     var taken = 0
@@ -54,7 +54,7 @@ final class SelectCounts {
 
 /// Counts of the steps of a whole query.
 final class QueryCounts {
-    /// For each SELECT.
+    /// The counts of each SELECT.
     let parts: [SelectCounts]
     /// Number of rows that the sort of a UNION has left.
     var sorted = 0

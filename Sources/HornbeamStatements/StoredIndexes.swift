@@ -15,8 +15,8 @@ extension StoreTransaction {
             registered: try RegisteredIndexes(toldBy: transaction, schema))
     }
 
-    /// The indexes whose entries no one can tell without the program: arrays, maps, views, and the like. Hand-kept
-    /// ones, which no code makes, are not among them.
+    /// The indexes whose entries only the program's code can compute: arrays, maps, views and similar ones. Hand-kept
+    /// indexes aren't among them, because no code computes their entries.
     package var indexesOfCode: [String] {
         guard let registered else { return [] }
         return registered.stored.filter {
@@ -40,7 +40,7 @@ extension RegisteredIndexes {
         let stored = try RegisteredCatalogue.read(transaction)
         var maintained: [String: MaintainedIndex] = [:]
         for index in stored {
-            // The check reports an index that can't be used; the others are read all the same.
+            // The check reports an index that can't be used. The others are still read.
             guard let type = schema.types[index.record.entity],
                 index.record.columns == RegisteredCatalogue.fingerprint(type.description),
                 let registration = index.registration(type.description),
@@ -64,8 +64,8 @@ extension StoredIndex {
         }
     }
 
-    /// A value index of stored properties; nil for others, and for one in the order of a collation that is another one
-    /// here.
+    /// The registration of a value index of stored properties. Returns nil for other indexes, and if a collation of the
+    /// index has another version here.
     fileprivate func registration(_ type: EntityDescription) -> IndexRegistration? {
         guard record.kind == ValueIndexDefinition.kind, record.build == nil,
             let definition = ValueIndexDefinition(settings: record.settings), definition.flaw(for: type) == nil

@@ -99,7 +99,7 @@ enum StringFunctions {
         }
     }
 
-    /// White space, or the characters of the second argument.
+    /// A function that removes white space, or the characters of the second argument.
     private static func trim(_ name: String, atStart: Bool, atEnd: Bool) -> ScalarFunction {
         ScalarFunction(name, 1...2) { arguments, _ in
             guard let text = arguments[0].text else { return .null }

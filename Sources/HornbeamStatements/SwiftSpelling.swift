@@ -2,7 +2,7 @@
 // Conditions in the spelling of Swift, which people write out of habit: errors say how the query language spells them.
 
 enum SwiftSpelling {
-    /// For each Swift method on strings the function of the query language.
+    /// The function of the query language for each Swift method on strings.
     private static let functions = [
         "contains": "CONTAINS(x, 'part')", "hasPrefix": "STARTS_WITH(x, 'part')", "hasSuffix": "ENDS_WITH(x, 'part')",
         "matches": "MATCH(x, 'words')",

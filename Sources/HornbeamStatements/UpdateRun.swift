@@ -7,7 +7,7 @@ import HornbeamTree
 /// A path behind SET, bound.
 struct BoundAssignment {
     let property: ChangedProperty
-    /// The way into the property's value; empty for the whole of it.
+    /// The path into the property's value; empty for the whole value.
     let steps: ArraySlice<Path.Step>
     /// The path as it is written.
     let text: String
@@ -19,17 +19,17 @@ struct BoundAssignment {
 /// The changes that one UPDATE makes to each of its entities.
 struct UpdateRun {
     let assignments: [BoundAssignment]
-    /// Columns of the query that finds the entities: the new values, where they depend on more than the entity itself.
-    /// Others are computed when their entity's turn comes, and take no memory.
+    /// The new values as columns of the query that finds the entities, if they depend on more than the entity itself.
+    /// Otherwise there are none: values are computed when their entity's turn comes, and take no memory.
     let projections: [Projection]
     private let values: SelectPlan
     private let properties: ChangedProperties
     private let core: StoreTransaction
     /// The columns that are set, in their order.
     private let columns: [Int]
-    /// Their names, and those of the columns that follow the relations that are set.
+    /// Their names, and those of the columns with the ids of the relations that are set.
     private let names: Set<String>
-    /// Relations that the new values are made of.
+    /// Relations that the new values are computed from.
     private let relationsRead: Set<String>
 
     private var type: EntityType { properties.type }
@@ -131,15 +131,15 @@ struct UpdateRun {
 
     // MARK: Running
 
-    /// Updates the entities, and returns their rows.
+    /// Updates the entities, and returns their row ids.
     func run(_ rows: ChangedRows) throws -> [RowID] {
         let store = try core.store(type.name)
         let own = SelectRun(values, core)
-        // Made when a key changes hands: seldom.
+        // Made when an entity takes another one's unique key, which is rare.
         var left: Set<RowID>?
         for (place, rowID) in rows.rowIDs.enumerated() {
             try core.transaction.checkGoesOn()
-            // A copy, because links that are read while the new row is made may have rows moved.
+            // A copy, because reading links while the new row is made may move rows.
             guard let old = try store.row(rowID).map({ Array($0.bytes) }) else { continue }
             let (row, links) = try old.withUnsafeBytes { bytes in
                 let old = try RowReader(bytes, of: type)
@@ -158,13 +158,13 @@ struct UpdateRun {
                 guard held.rowID > rowID, waiting.contains(held.rowID), changes(held.index) else {
                     throw try violation(held.index, row, by: held.rowID, store)
                 }
-                // Each turn has the holder of one index release its key. Only a damaged index asks for more.
+                // In each turn the holder releases its key in one index. Only a damaged index needs more turns.
                 turns += 1
                 guard turns <= type.indexes.count else {
                     throw store.corrupt(
                         "u:\(type.name)", "a unique index has entries that its rows don't have: repair it")
                 }
-                // It gets another key when its turn comes.
+                // The holder gets another key when its turn comes.
                 try store.yield(held.index, held.rowID)
             }
             for (link, targets) in zip(links, targets) {
@@ -175,8 +175,8 @@ struct UpdateRun {
         return rows.rowIDs
     }
 
-    /// The entities that a relation leads to and that aren't stored. The new value, if it is made of the former one,
-    /// doesn't have them, because reading leaves them out: they stay.
+    /// The entities that a relation leads to but that aren't stored, if a new value is computed from the relation.
+    /// Reading leaves them out, so the new value doesn't have them, but their links stay.
     private func unsavedTargets(_ side: EdgeSide, _ rowID: RowID) throws -> [RowID] {
         guard relationsRead.contains(side.name) else { return [] }
         let store = try core.store(side.target)
@@ -195,7 +195,7 @@ struct UpdateRun {
         }
     }
 
-    /// The new row of an entity, and the ids that its relations are to lead to.
+    /// The new row of an entity, and the ids that its relations will lead to.
     private func changed(
         _ old: RowReader, _ rowID: RowID, _ items: [StatementValue], _ store: EntityStore
     ) throws -> (row: [UInt8], links: [(side: EdgeSide, ids: [Value], unsaved: [RowID])]) {

@@ -9,7 +9,7 @@ import HornbeamKeys
 
 /// The position of a value relative to the values of a column.
 package enum ValueBound: Equatable {
-    /// It is this one.
+    /// The column can hold the value.
     case at(Value)
     /// Between this value and the next greater one. If there is none, only NaN is greater.
     case behind(Value)
@@ -18,13 +18,13 @@ package enum ValueBound: Equatable {
 
     /// The treatment of doubles in a column of floats.
     package enum Floats {
-        /// 0.1 is the float that is written so.
+        /// 0.1 is the float that is written as 0.1.
         case asWritten
-        /// 0.1 is none of them.
+        /// 0.1 is no float.
         case asStored
     }
 
-    /// The position of a number. Nil if the value is no number, or the column has neither numbers nor dates.
+    /// The position of a number. Returns nil if the value is no number, or if the column has neither numbers nor dates.
     package init?(number value: Value, in type: ColumnType, _ floats: Floats) {
         switch value {
         case .int, .uint, .double, .decimal: break
@@ -46,7 +46,7 @@ package enum ValueBound: Equatable {
         self = place
     }
 
-    /// The comparison with it as one of the column.
+    /// The filter for a comparison of the column with the value.
     package func filter(_ column: Int, _ comparison: Comparison) -> Filter {
         switch (comparison, self) {
         case (_, .at(let value)): .compare(column: column, comparison, value)
@@ -73,8 +73,8 @@ package enum ValueBound: Equatable {
         return isWhole ? .at(value) : .behind(value)
     }
 
-    /// The greatest integer that isn't above a number; nil of NaN. Beyond all integers of columns it may be any that is
-    /// too.
+    /// The greatest integer that isn't above a number; nil for NaN. For a number outside the range of all integer
+    /// columns, it may be any integer outside that range on the same side.
     private static func floor(_ value: Value) -> (Int128, isWhole: Bool)? {
         switch value {
         case .int(let number): return (Int128(number), true)
@@ -98,7 +98,7 @@ package enum ValueBound: Equatable {
 
     // MARK: Fractions
 
-    /// Among doubles.
+    /// The position of a number among doubles.
     private static func double(_ value: Value) -> Self? {
         switch value {
         case .double(let number): return .at(.double(number))
@@ -117,13 +117,14 @@ package enum ValueBound: Equatable {
         nearest(Double(number)) { order(Int128($0), number) }
     }
 
-    /// - Parameter order: of a double and the number.
+    /// The position of a number among doubles.
+    /// - Parameter order: compares a double with the number.
     private static func nearest(_ near: Double, _ order: (Double) -> Int) -> Self {
         let order = order(near)
         return order == 0 ? .at(.double(near)) : .behind(.double(order < 0 ? near : near.nextDown))
     }
 
-    /// A double among floats.
+    /// The position of a double among floats.
     private static func float(_ number: Double, _ floats: Floats) -> Self {
         let near = Float(number)
         func value(_ float: Float) -> Value { .double(Double(float)) }
@@ -133,7 +134,7 @@ package enum ValueBound: Equatable {
         return .behind(value(Double(near) < number ? near : near.nextDown))
     }
 
-    /// Among decimals.
+    /// The position of a number among decimals.
     private static func decimal(_ value: Value) -> Self? {
         switch value {
         case .decimal: return .at(value)
@@ -147,7 +148,7 @@ package enum ValueBound: Equatable {
         }
     }
 
-    /// Decimals are integers of 128 bits, times a power of ten between the 128th negative one and the 127th.
+    /// The position among decimals, which are integers of 128 bits times 10^-128 to 10^127.
     private static func decimal(_ number: KeyDecimal) -> Self? {
         var (mantissa, exponent) = (number.mantissa, number.exponent)
         while exponent > Int(Int8.max) {
@@ -162,7 +163,7 @@ package enum ValueBound: Equatable {
         }
         // Among negative numbers the lesser is farther from zero.
         if !isWhole, number.isNegative { mantissa += 1 }
-        // As text, whose zeros stay: an initializer makes an exponent of them that is none.
+        // Made from text, which keeps trailing zeros: an initializer would turn them into an exponent out of range.
         guard let found = Decimal(string: "\(number.isNegative ? "-" : "")\(mantissa)e\(exponent)") else { return nil }
         return isWhole ? .at(.decimal(found)) : .behind(.decimal(found))
     }
@@ -171,12 +172,12 @@ package enum ValueBound: Equatable {
         left < right ? -1 : left > right ? 1 : 0
     }
 
-    /// The place of a double among the others; between two doubles, as far as is known, it is the same.
+    /// Maps the position of a double by `body`. A position between two doubles stays between their images.
     private func map(_ body: (Double) -> Self) -> Self {
         switch self {
         case .at(.double(let number)): return body(number)
         case .behind(.double(let number)):
-            // Between two doubles there is nothing of less precision.
+            // No value of less precision lies between two neighbouring doubles.
             switch body(number) {
             case .at(let value), .behind(let value): return .behind(value)
             case let place: return place

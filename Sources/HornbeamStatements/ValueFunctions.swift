@@ -19,7 +19,7 @@ enum ValueFunctions {
         extreme("least") { $0 < 0 },
     ]
 
-    /// The first argument that passes; null if none does.
+    /// A function that returns the first argument that passes, or null if none does.
     private static func first(_ name: String, _ passes: @escaping @Sendable (StatementValue) -> Bool) -> ScalarFunction
     {
         ScalarFunction(name, 2...100, isStrict: false) { arguments, _ in arguments.first(where: passes) ?? .null }
@@ -112,7 +112,7 @@ enum ValueFunctions {
         ScalarFunction("to\(name)", 1...1) { arguments, _ in body(arguments[0]) }
     }
 
-    /// As in JSON, without quotes.
+    /// The text of a value as in JSON, without quotes.
     static func text(of item: StatementValue) -> String { item.text ?? (item.node.plainText) }
 
     // MARK: Dates
@@ -160,7 +160,7 @@ enum ValueFunctions {
         }
     }
 
-    /// In UTC.
+    /// A part of a date, in UTC. Throws `.invalid` if dates have no part of this name.
     private static func component(_ name: String, of seconds: Int) throws -> StatementValue {
         let (day, time) = ISODate.dayAndSecond(seconds)
         let civil = ISODate.civil(day)

@@ -22,9 +22,9 @@ package struct ValueIndexDefinition: Sendable {
         static let properties = "properties"
         static let condition = "where"
         static let computed = "computed"
-        /// The components as a list in JSON, where one is an expression.
+        /// The components as a list in JSON, if one is an expression.
         static let expressions = "expressions"
-        /// The versions of the collations in use: keys of others sort otherwise.
+        /// The versions of the collations in use: keys of other versions sort differently.
         static let collations = "collations"
     }
 
@@ -39,7 +39,8 @@ package struct ValueIndexDefinition: Sendable {
         self.condition = condition
     }
 
-    /// Reads the settings. Returns nil if only code can tell the index, or they are no value index's.
+    /// Reads the settings. Returns nil if the index needs the program's code, or if the settings aren't those of a
+    /// value index.
     package init?(settings: [String: String]) {
         guard let properties = settings[Setting.properties], settings[Setting.computed] == nil else { return nil }
         if let list = settings[Setting.expressions] {
@@ -88,7 +89,7 @@ package struct ValueIndexDefinition: Sendable {
         return (try? encoder.encode(texts)).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The components with each property that is stored as a text by a collation; nil if none is.
+    /// The components, where each property that is a text gets the collation. Returns nil if no property is a text.
     package static func collated(
         _ components: [Component], by collation: TextCollation, _ type: EntityDescription
     ) -> [Component]? {
@@ -145,7 +146,7 @@ package struct ValueIndexDefinition: Sendable {
         return nil
     }
 
-    /// The index in a tree.
+    /// The index whose entries are in `tree`. Throws `.invalid` if the type can't have it.
     func index(_ name: String, _ type: EntityType, _ tree: TreeID) throws(HornbeamError) -> EntityIndex {
         if let flaw = flaw(for: type.description) {
             throw HornbeamError(.invalid, "index “\(name)” can't be kept: \(flaw)")

@@ -2,8 +2,8 @@
 // The condition of a partial index as text: a WHERE clause that a file can store.
 
 extension StoredCondition {
-    /// The condition that `text` states, in the syntax of WHERE. `.invalid` unless it is a condition on stored
-    /// properties that a file can keep.
+    /// Reads a condition in the syntax of WHERE. Throws `.invalid` unless it is a condition on stored properties that a
+    /// file can keep.
     package init(statement text: String, _ type: EntityDescription) throws(HornbeamError) {
         let filter: PushedFilter?
         do {
@@ -29,7 +29,7 @@ extension StoredCondition {
         self = stored
     }
 
-    /// The condition in the syntax of WHERE. Returns nil if it has none that reads as just this condition.
+    /// The condition in the syntax of WHERE. Returns nil if no such text reads as exactly this condition.
     package func statement(_ type: EntityDescription) -> String? {
         guard let filter = try? filter(type) else { return nil }
         for isQuoted in [false, true] {
@@ -41,7 +41,7 @@ extension StoredCondition {
 }
 
 extension Filter {
-    /// The filter as WHERE may have it. The caller must check that the text reads as this filter. Returns nil for a
+    /// The filter in the syntax of WHERE. The caller must check that the text reads as this filter. Returns nil for a
     /// filter that WHERE can't state, or states in a longer way.
     fileprivate func statement(_ type: EntityDescription, quotingNames isQuoted: Bool) -> String? {
         func name(_ column: Int) -> String {
