@@ -433,7 +433,7 @@ extension Expression: ExpressionTree {
 
     var hasAggregate: Bool { contains(where: \.isAggregate) }
 
-    /// Whether its value depends on the time.
+    /// Whether its value depends on the time of the run.
     var isOfTime: Bool { contains { if case .call(let call) = $0 { call.name == "now" } else { false } } }
 
     /// The position where it begins. CASE and quantifiers have the position of the first expression in them.

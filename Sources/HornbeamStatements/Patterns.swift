@@ -115,8 +115,8 @@ final class PatternCache {
     }
 }
 
-/// Bounds for patterns that are given to `Regex`. It reads classes of characters by calling itself and has no bound for
-/// them: each level takes some kilobytes of the stack. (It bounds groups itself.)
+/// Bounds for patterns that are given to `Regex`. It reads nested classes of characters recursively and without a
+/// limit, and each level takes some kilobytes of the stack. (It bounds groups itself.)
 enum PatternBounds {
     static let maxLength = 10_000
     /// Maximum number of classes in classes, and of the operators `&&`, `--` and `~~` in them.

@@ -46,7 +46,7 @@ package struct PlannedStatement {
     /// Calls `body` with each row of the result until it returns false.
     package func run(_ body: (ResultRow) throws -> Bool) throws { try run(counting: nil, body) }
 
-    /// - Parameter counts: takes the counts of each step; nil for a run that isn't analysed.
+    /// - Parameter counts: receives the counts of each step; nil for a run that isn't analysed.
     func run(counting counts: QueryCounts?, _ body: (ResultRow) throws -> Bool) throws {
         let columns = ResultColumns(plan.names, isValue: plan.first.isValue)
         try plan.run(core, counts: counts) { try body(ResultRow(columns, $0)) }

@@ -62,7 +62,7 @@ struct QueryPlan {
     }
 
     /// Calls `body` with the values of each row of the result until it returns false.
-    /// - Parameter counts: takes the counts of each step; nil for a run that isn't analysed.
+    /// - Parameter counts: receives the counts of each step; nil for a run that isn't analysed.
     func run(
         _ core: StoreTransaction, counts: QueryCounts? = nil, _ body: ([StatementValue]) throws -> Bool
     ) throws {

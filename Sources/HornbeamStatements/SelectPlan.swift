@@ -228,7 +228,7 @@ struct SelectPlan {
         return query.filter.conjuncts.contains { if case .matches(let other) = $0 { other === match } else { false } }
     }
 
-    /// Whether the statement only counts the rows of the query.
+    /// Whether the statement only counts the rows of the query, by `COUNT(*)`.
     var countsRows: Bool {
         guard let grouping, grouping.keys.isEmpty, isOfQuery else { return false }
         return grouping.aggregates.allSatisfy { $0.aggregate.function == .count && $0.aggregate.argument == nil }

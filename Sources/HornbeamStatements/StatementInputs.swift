@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of one run of a statement that are the same in all its parts: parameters, and the time.
+// The values that all parts of a statement share in one run: parameters, and the time.
 
 import FoundationEssentials
 

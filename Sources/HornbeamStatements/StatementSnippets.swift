@@ -50,7 +50,7 @@ extension Binder {
 package struct RowSnippets {
     private let columns: [Int]
     private let matcher: QueryMatcher
-    /// The searcher that knows how rare words are, nil if no index does: then all words weigh the same.
+    /// The searcher that knows how rare words are; nil without an index, and then all words weigh the same.
     private let searcher: TextSearcher?
 
     package init(_ match: TextMatch, _ store: EntityStore) throws {
@@ -60,7 +60,7 @@ package struct RowSnippets {
         searcher = try found.flatMap { $0.columns == match.columns ? try IndexSearch($0, match, store).searcher : nil }
     }
 
-    /// Returns the snippet of a row, or nil if the row has no word.
+    /// Returns the snippet of a row, or nil if its texts have no words.
     package func text(_ row: RowReader, _ form: SnippetForm) throws -> String? {
         let sections = try row.sections(columns)
         let passage = try matcher.passage(of: sections, size: form.words) { (term) throws(HornbeamError) in

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The position of a value among those of a column that may not be able to hold it: an integer column has no 1.5, a
 // column of doubles no 9,007,199,254,740,993, a column of decimals no 1e300. A comparison with such a number is still
-// true or false. All code that makes filters of foreign values uses this: queries of secondary indexes, and statements.
-// Fractions of different bases are seldom the same number: a double equals the decimal with the same text.
+// true or false. Statements and queries of secondary indexes make their filters from such positions. A double and a
+// decimal fraction are seldom the same number: a double equals the decimal with the same text.
 
 import FoundationEssentials
 import HornbeamKeys
