@@ -70,21 +70,19 @@ struct ChangeAnswer {
 /// The values of an entity as texts to edit.
 struct FieldsAnswer {
     private let reads: StoreReads
-    private let typeName: String
-    private let rowID: RowID
+    private let entity: EntityRow
     /// Maximum size of a text that a field of the page can edit, in bytes. Longer values can only be replaced.
     private static let limit = 1 << 20
 
     init(_ reads: StoreReads, _ request: Request) throws {
         self.reads = reads
-        typeName = try request.required("type")
-        rowID = try request.row()
+        entity = try request.entity()
     }
 
     func node() throws -> JSONNode {
         try reads.read { core in
-            let store = try core.store(typeName)
-            guard let row = try store.row(rowID) else { throw EntityAnswer.missing(typeName, rowID) }
+            let store = try core.store(entity.type)
+            guard let row = try store.row(entity.rowID) else { throw EntityAnswer.missing(entity.type, entity.rowID) }
             let description = store.type.description
             let fields = try description.shownColumns.map { number -> JSONNode in
                 let value = try row.value(number)
@@ -97,7 +95,7 @@ struct FieldsAnswer {
             }
             return .object([
                 ("transaction", .count(core.transaction.version)),
-                ("label", .string(try EntityAnswer.label(rowID, store))), ("fields", .array(fields)),
+                ("label", .string(try EntityAnswer.label(entity.rowID, store))), ("fields", .array(fields)),
             ])
         }
     }
@@ -106,22 +104,20 @@ struct FieldsAnswer {
 /// Counts, by type, the entities that delete rules would delete together with this one.
 struct DeletionAnswer {
     private let reads: StoreReads
-    private let typeName: String
-    private let rowID: RowID
+    private let entity: EntityRow
 
     init(_ reads: StoreReads, _ request: Request) throws {
         guard reads.options.isWritable else { throw StoreReads.noWrites }
         self.reads = reads
-        typeName = try request.required("type")
-        rowID = try request.row()
+        entity = try request.entity()
     }
 
     func node() throws -> JSONNode {
         try reads.read { core in
-            let store = try core.store(typeName)
-            guard try store.isSaved(rowID) else { throw EntityAnswer.missing(typeName, rowID) }
+            let store = try core.store(entity.type)
+            guard try store.isSaved(entity.rowID) else { throw EntityAnswer.missing(entity.type, entity.rowID) }
             var deletion = DeletionDenials(core)
-            try deletion.take(EntityRow(type: typeName, rowID: rowID))
+            try deletion.take(entity)
             try deletion.takeOrphans()
             try deletion.refuse()
             var counts: [String: Int] = [:]
@@ -131,7 +127,7 @@ struct DeletionAnswer {
             }
             return .object([
                 ("transaction", .count(core.transaction.version)),
-                ("label", .string(try EntityAnswer.label(rowID, store))), ("others", .array(others)),
+                ("label", .string(try EntityAnswer.label(entity.rowID, store))), ("others", .array(others)),
             ])
         }
     }

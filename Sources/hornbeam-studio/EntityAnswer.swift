@@ -19,8 +19,8 @@ struct EntityAnswer {
     /// Answers for the entity that `type` and `row` of the request's query name.
     init(_ reads: StoreReads, _ request: Request) throws {
         self.reads = reads
-        typeName = try request.required("type")
-        rowID = try request.row()
+        let entity = try request.entity()
+        (typeName, rowID) = (entity.type, entity.rowID)
     }
 
     func node() throws -> JSONNode {

@@ -37,12 +37,13 @@ final class Request {
         return value
     }
 
-    /// Returns the row that the query names. Throws `.invalid` if it names none.
-    func row() throws -> RowID {
+    /// Returns the entity that the query names by `type` and `row`. Throws `.invalid` if it names none.
+    func entity() throws -> EntityRow {
+        let type = try required("type")
         guard let number = UInt64(try required("row")) else {
             throw HornbeamError(.invalid, "“row” must be a whole number")
         }
-        return RowID(rawValue: number)
+        return EntityRow(type: type, rowID: RowID(rawValue: number))
     }
 
     /// Returns a number of the query, or `usual` if the query has none with this name. Throws `.invalid` if there is

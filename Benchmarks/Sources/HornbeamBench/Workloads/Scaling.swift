@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same operations for all sizes of the store, so that their costs can be compared.
+// Does the operations of the table “Cost by size”: equal ones for each size of the store, to compare their costs.
 
 import BenchHarness
 
