@@ -29,6 +29,10 @@ static inline void hb_edit_bind(EditLine *editor, const char *keys, const char *
     el_set(editor, EL_BIND, keys, name, (char *)0);
 }
 
+// Ctrl-C keeps what was typed before it. Otherwise the kernel drops it: a key that a program was told of may be gone when
+// the program reads it, and the read waits for another one.
+static inline void hb_edit_keep_input(EditLine *editor) { el_set(editor, EL_SETTY, "-d", "+noflsh", (char *)0); }
+
 // Takes the terminal back after another program had it.
 static inline void hb_edit_restore(EditLine *editor) {
     el_set(editor, EL_PREP_TERM, 0);

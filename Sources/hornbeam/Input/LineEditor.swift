@@ -57,6 +57,7 @@ final class LineEditor {
         hb_edit_set_owner(editor, Unmanaged.passUnretained(self).toOpaque())
         hb_edit_set_prompt(editor) { LineEditor.of($0)?.prompt }
         hb_edit_set_reader(editor) { LineEditor.of($0)?.readCharacter($1) ?? -1 }
+        hb_edit_keep_input(editor)
         hb_edit_use_emacs_keys(editor)
         for (keys, name) in Self.keys { hb_edit_bind(editor, keys, name) }
         hb_edit_add(editor, "hornbeam-complete", "completes a word") { editor, key in
@@ -84,7 +85,10 @@ final class LineEditor {
         TerminalSignals.watch()
         var count: Int32 = 0
         guard let line = el_gets(editor, &count) else {
-            return count < 0 && Interruption.isRequested ? .interrupted : .end
+            guard count < 0, Interruption.isRequested else { return .end }
+            // What was typed before Ctrl-C belongs to the line that it drops.
+            tcflush(STDIN_FILENO, TCIFLUSH)
+            return .interrupted
         }
         var read = String(cString: line)
         if read.last == "\n" { read.removeLast() }

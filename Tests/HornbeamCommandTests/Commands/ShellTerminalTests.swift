@@ -101,6 +101,19 @@ struct ShellTerminalTests {
         #expect(try session.answer("SELECT COUNT(*) AS n FROM Author;").hasSuffix("n\n─\n2"))
     }
 
+    @Test("Ctrl-C right after a key is heard, whether the key was read or not")
+    func interruptedKeys() throws {
+        let session = try session()
+        // Rounds differ in the number of keys that the shell has read when Ctrl-C comes.
+        for pause in UInt32(0)..<200 {
+            session.type(String(repeating: "x", count: 60))
+            usleep(pause * 10)
+            session.type("\u{3}")
+            try session.read(until: "^C\nhornbeam> ")
+        }
+        #expect(try session.answer("SELECT COUNT(*) AS n FROM Author;").hasSuffix("n\n─\n2"))
+    }
+
     @Test("the prompt shows an open transaction; an error undoes its statement alone, and the end undoes all")
     func transactions() throws {
         let session = try session()
