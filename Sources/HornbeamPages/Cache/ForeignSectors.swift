@@ -15,7 +15,7 @@ final class ForeignSectors: Sendable {
 
     /// Makes the set all sectors that the map has as free, and `own`.
     func fill(from space: SpaceMap, own: [SectorRun]) {
-        words.withLock { $0 = space.live.map { ~$0 } }
+        words.withLock { $0 = space.words.map { ~$0.live } }
         for run in own { insert(run) }
     }
 

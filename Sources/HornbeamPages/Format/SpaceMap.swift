@@ -12,6 +12,13 @@
 // must first validate numbers that come from disk with `isOwned`.
 
 struct SpaceMap {
+    struct Word: Equatable {
+        var live: UInt64 = 0
+        var held: UInt64 = 0
+        /// The free sectors, as bits.
+        var free: UInt64 { ~(live | held) }
+    }
+
     /// Sectors of a node page.
     let pageSectors: Int
     /// Extents that one space map page covers.
@@ -22,8 +29,8 @@ struct SpaceMap {
     /// are held, so that none is allocated.
     private(set) var sectorCount: UInt64 = 0
 
-    private(set) var live: [UInt64] = []
-    private(set) var held: [UInt64] = []
+    /// The bits of 64 sectors each.
+    private(set) var words: [Word] = []
     /// Free sectors of each extent, and their sum.
     private(set) var freeInExtent: [UInt16] = []
     private(set) var freeSectors = 0
@@ -79,8 +86,7 @@ struct SpaceMap {
         guard added > 0 else { return }
         let extents = freeInExtent.count + added
         floors.noteFreed(inExtent: freeInExtent.count)
-        live.append(contentsOf: repeatElement(0, count: added * Self.wordsPerExtent))
-        held.append(contentsOf: repeatElement(0, count: added * Self.wordsPerExtent))
+        words.append(contentsOf: repeatElement(Word(), count: added * Self.wordsPerExtent))
         freeInExtent.append(contentsOf: repeatElement(UInt16(FileFormat.extentSectors), count: added))
         freeSectors += added * Int(FileFormat.extentSectors)
         freeNodes += added * Int(FileFormat.extentSectors) / pageSectors
@@ -91,7 +97,7 @@ struct SpaceMap {
     /// The number of sectors in use from `start` on, which begins an extent.
     func liveSectors(from start: UInt64) -> UInt64 {
         guard start < sectorCount else { return 0 }
-        return live[Int(start) / 64..<live.count].reduce(0) { $0 + UInt64($1.nonzeroBitCount) }
+        return words[(Int(start) / 64)...].reduce(0) { $0 + UInt64($1.live.nonzeroBitCount) }
     }
 
     /// The end of the last extent that is not wholly free, or the end of the file if that comes first. In sectors.
@@ -126,8 +132,7 @@ struct SpaceMap {
         let removed = freeInExtent.count - extents
         guard removed > 0 else { return }
         sectorCount = sectors
-        live.removeLast(removed * Self.wordsPerExtent)
-        held.removeLast(removed * Self.wordsPerExtent)
+        words.removeLast(removed * Self.wordsPerExtent)
         freeInExtent.removeLast(removed)
         freeSectors -= removed * Int(FileFormat.extentSectors)
         freeNodes -= removed * Int(FileFormat.extentSectors) / pageSectors
@@ -182,26 +187,23 @@ struct SpaceMap {
 
     /// In local values, because each access to an array is checked, and each page of a commit passes here three times.
     private mutating func setWord(_ word: Int, _ mask: UInt64, _ isLive: Bool, _ isHeld: Bool) {
-        let liveBefore = live[word]
-        let heldBefore = held[word]
-        let liveAfter = isLive ? liveBefore | mask : liveBefore & ~mask
-        let heldAfter = isHeld ? heldBefore | mask : heldBefore & ~mask
+        let before = words[word]
+        let after = Word(
+            live: isLive ? before.live | mask : before.live & ~mask,
+            held: isHeld ? before.held | mask : before.held & ~mask)
+        words[word] = after
         let extent = word / Self.wordsPerExtent
-        let freeBefore = ~(liveBefore | heldBefore)
-        let freeAfter = ~(liveAfter | heldAfter)
-        if heldAfter != heldBefore { held[word] = heldAfter }
-        if freeAfter != freeBefore {
+        if after.free != before.free {
             // All bits of the mask become alike, so all that change do so in one direction.
             let sign = isLive || isHeld ? -1 : 1
-            let freed = sign * (freeAfter ^ freeBefore).nonzeroBitCount
+            let freed = sign * (after.free ^ before.free).nonzeroBitCount
             freeInExtent[extent] = UInt16(Int(freeInExtent[extent]) + freed)
             freeSectors += freed
-            freeNodes += sign * (groups(of: freeAfter) ^ groups(of: freeBefore)).nonzeroBitCount
+            freeNodes += sign * (groups(of: after.free) ^ groups(of: before.free)).nonzeroBitCount
             if freed > 0 { floors.noteFreed(inExtent: extent) }
         }
-        guard liveAfter != liveBefore else { return }
-        live[word] = liveAfter
-        liveSectors += (isLive ? 1 : -1) * (liveAfter ^ liveBefore).nonzeroBitCount
+        guard after.live != before.live else { return }
+        liveSectors += (isLive ? 1 : -1) * (after.live ^ before.live).nonzeroBitCount
         let map = extent / extentsPerMap
         if !changedMaps[map] { changedMaps[map] = true }
     }
@@ -215,12 +217,12 @@ struct SpaceMap {
     // MARK: Questions
 
     /// Whether every sector of the run exists and is in use by a page that a transaction may free.
-    func isOwned(_ run: SectorRun) -> Bool { all(run) { live, held in live & ~held } }
+    func isOwned(_ run: SectorRun) -> Bool { all(run) { $0.live & ~$0.held } }
 
     /// Whether every sector of the run exists and is in use.
-    func isLive(_ run: SectorRun) -> Bool { all(run) { live, _ in live } }
+    func isLive(_ run: SectorRun) -> Bool { all(run) { $0.live } }
 
-    private func all(_ run: SectorRun, _ bits: (UInt64, UInt64) -> UInt64) -> Bool {
+    private func all(_ run: SectorRun, _ bits: (Word) -> UInt64) -> Bool {
         guard run.count > 0, run.start < sectorCount, UInt64(run.count) <= sectorCount - run.start else { return false }
         var sector = Int(run.start)
         let end = sector + Int(run.count)
@@ -229,7 +231,7 @@ struct SpaceMap {
             let low = sector & 63
             let count = min(64 - low, end - sector)
             let mask = Self.mask(low: low, count: count)
-            if bits(live[word], held[word]) & mask != mask { return false }
+            if bits(words[word]) & mask != mask { return false }
             sector += count
         }
         return true
@@ -248,21 +250,21 @@ struct SpaceMap {
     }
 
     /// The free sectors among 64, as bits.
-    func freeBits(_ word: Int) -> UInt64 { ~(live[word] | held[word]) }
+    func freeBits(_ word: Int) -> UInt64 { words[word].free }
 
     // MARK: Loading
 
     /// Sets the `live` words of one space map page, as read from the file, in a map that is still empty there.
-    mutating func load(map index: Int, words: (Int) -> UInt64) {
+    mutating func load(map index: Int, stored: (Int) -> UInt64) {
         let first = index * extentsPerMap * Self.wordsPerExtent
-        let count = min(extentsPerMap * Self.wordsPerExtent, live.count - first)
+        let count = min(extentsPerMap * Self.wordsPerExtent, words.count - first)
         for offset in 0..<max(0, count) {
             // Nothing behind the file's end is in use, even if a damaged map says so. (No other sector is held yet.)
-            let word = words(offset) & ~held[first + offset]
+            let word = stored(offset) & ~words[first + offset].held
             let extent = (first + offset) / Self.wordsPerExtent
-            let delta = word.nonzeroBitCount - live[first + offset].nonzeroBitCount
+            let delta = word.nonzeroBitCount - words[first + offset].live.nonzeroBitCount
             freeNodes -= freeGroups(first + offset).nonzeroBitCount
-            live[first + offset] = word
+            words[first + offset].live = word
             freeNodes += freeGroups(first + offset).nonzeroBitCount
             freeInExtent[extent] = UInt16(Int(freeInExtent[extent]) - delta)
             freeSectors -= delta
@@ -276,15 +278,15 @@ struct SpaceMap {
         func checkInvariants() {
             var free = 0
             for extent in freeInExtent.indices {
-                let words = extent * Self.wordsPerExtent..<(extent + 1) * Self.wordsPerExtent
-                let count = words.reduce(0) { $0 + freeBits($1).nonzeroBitCount }
+                let places = extent * Self.wordsPerExtent..<(extent + 1) * Self.wordsPerExtent
+                let count = places.reduce(0) { $0 + freeBits($1).nonzeroBitCount }
                 precondition(count == Int(freeInExtent[extent]), "free sectors of extent \(extent)")
                 free += count
             }
             precondition(free == freeSectors, "free sectors")
-            let nodes = live.indices.reduce(0) { $0 + freeGroups($1).nonzeroBitCount }
+            let nodes = words.indices.reduce(0) { $0 + freeGroups($1).nonzeroBitCount }
             precondition(nodes == freeNodes, "free places of node pages")
-            precondition(liveSectors == live.reduce(0) { $0 + $1.nonzeroBitCount }, "live sectors")
+            precondition(liveSectors == words.reduce(0) { $0 + $1.live.nonzeroBitCount }, "live sectors")
         }
     #endif
 }

@@ -25,8 +25,8 @@ enum SpaceMapPage {
     static func write(_ space: SpaceMap, index: Int, to page: UnsafeMutableRawPointer) {
         page.set(UInt64(index), at: 24)
         let first = index * space.extentsPerMap * SpaceMap.wordsPerExtent
-        let count = min(space.extentsPerMap * SpaceMap.wordsPerExtent, space.live.count - first)
-        for offset in 0..<count { page.set(space.live[first + offset], at: contentOffset + 8 * offset) }
+        let count = min(space.extentsPerMap * SpaceMap.wordsPerExtent, space.words.count - first)
+        for offset in 0..<count { page.set(space.words[first + offset].live, at: contentOffset + 8 * offset) }
     }
 }
 

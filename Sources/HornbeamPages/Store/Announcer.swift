@@ -379,7 +379,7 @@ extension SpaceMap {
     /// All free sectors, in order.
     func freeRuns() -> [SectorRun] {
         var runs: [SectorRun] = []
-        for word in live.indices {
+        for word in words.indices {
             SectorRun.forEach(in: freeBits(word), from: UInt64(word) << 6) { runs.join($0) }
         }
         return runs

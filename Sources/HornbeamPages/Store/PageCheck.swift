@@ -70,7 +70,7 @@ extension PageStore {
             return (try beginRead(), SpaceAccount(sectors: side.space.sectorCount, live: nil, own: []), [])
         }
         let own = file.isDurable ? side.ownRuns : Array(side.ownRuns.prefix(1))
-        let account = SpaceAccount(sectors: side.space.sectorCount, live: side.space.live, own: own)
+        let account = SpaceAccount(sectors: side.space.sectorCount, live: side.space.words.map(\.live), own: own)
         return (try beginRead(), account, account.problems + headerProblems() + journalProblems())
     }
 
@@ -84,7 +84,7 @@ extension PageStore {
         // gone.
         if !side.spaceMaps.isEmpty, follower.describes(side.header) {
             let account = SpaceAccount(
-                sectors: side.space.sectorCount, live: side.space.live, own: side.ownRuns)
+                sectors: side.space.sectorCount, live: side.space.words.map(\.live), own: side.ownRuns)
             let problems = account.problems + headerProblems() + journalProblems()
             if follower.describes(side.header) { return (view, account, problems) }
         }

@@ -13,7 +13,8 @@ struct SpaceMapTests {
     private func model(_ space: SpaceMap) -> [State] {
         (0..<Int(space.sectorCount)).map { sector in
             let bit: UInt64 = 1 << UInt64(sector & 63)
-            switch (space.live[sector >> 6] & bit != 0, space.held[sector >> 6] & bit != 0) {
+            let word = space.words[sector >> 6]
+            switch (word.live & bit != 0, word.held & bit != 0) {
             case (false, false): return .free
             case (true, false): return .used
             case (true, true): return .reserved
@@ -237,7 +238,7 @@ struct SpaceMapTests {
             let bytes = UnsafeRawPointer(page)
             copy.load(map: index) { bytes.u64(SpaceMapPage.contentOffset + 8 * $0) }
         }
-        #expect(copy.live == space.live)
+        #expect(copy.words.map(\.live) == space.words.map(\.live))
         #expect(copy.freeInExtent == space.freeInExtent)
         #expect(copy.freeSectors == space.freeSectors)
         #expect(copy.changedMaps.allSatisfy { !$0 })

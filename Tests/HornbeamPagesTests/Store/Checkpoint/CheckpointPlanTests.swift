@@ -33,7 +33,7 @@ struct CheckpointPlanTests {
             plan = try CheckpointPlan(side: side, journal: free % 2 == 0 ? .new(512) : .keep)
         } catch {
             #expect(error == .full(path: store.file.path))
-            #expect(side.space.live == before.live && side.space.held == before.held)
+            #expect(side.space.words == before.words)
             #expect(side.space.changedMaps == before.changedMaps)
         }
         // An aligned map page, and a sector for the directory.
