@@ -82,7 +82,7 @@ enum Toy {
             leaf = try writer.allocate(kind: .leaf, level: 0)
             leaf.bytes.storeBytes(of: stamp, toByteOffset: 24, as: UInt64.self)
         } else {
-            leaf = try writer.copy(old.page, birth: old.birth, kind: .leaf, level: 0)
+            leaf = try copy(old.page, birth: old.birth, kind: .leaf, level: 0, writer)
         }
         entry.storeBytes(of: leaf.number, as: UInt64.self)
         entry.storeBytes(of: writer.birth, toByteOffset: 8, as: UInt64.self)
@@ -97,12 +97,19 @@ enum Toy {
             root = try writer.allocate(kind: .branch, level: 1)
             root.bytes.storeBytes(of: stamp, toByteOffset: 24, as: UInt64.self)
         } else {
-            root = try writer.copy(writer.root.page, birth: writer.root.birth, kind: .branch, level: 1)
+            root = try copy(writer.root.page, birth: writer.root.birth, kind: .branch, level: 1, writer)
         }
         writer.root.page = root.number
         writer.root.birth = writer.birth
         writer.root.level = 1
         return root.bytes
+    }
+
+    private static func copy(
+        _ page: UInt64, birth: UInt64, kind: PageKind, level: UInt8, _ writer: PageWriter
+    ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
+        let source = try writer.view.page(page, birth: birth, kind: kind, level: level)
+        return try writer.copy(source, of: page, birth: birth, kind: kind, level: level)
     }
 
     private static func setLong(

@@ -193,15 +193,15 @@ package final class PageWriter {
 
     /// Returns a page of this transaction with the content of `number`, to be changed; its birth is `self.birth`. It is
     /// the page itself if that may be changed in place. Otherwise it is a copy at a new place, and `number` is retired.
+    /// `source`: the page, as the view has returned it.
     package func copy(
-        _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
+        _ source: UnsafeRawPointer, of number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
         if birth >= ownBirth {
             let own = try ownPage(number, birth: birth, kind: kind, level: level)
             own.set(self.birth, at: PageLayout.birth)
             return (number, own)
         }
-        let source = try view.page(number, birth: birth, kind: kind, level: level)
         // A verified leaf of another size. Only a forged parent takes it for a node page.
         guard Int(PageHeader(reading: source).sectors) == side.space.pageSectors else {
             throw .corrupt(Corruption(page: number, reason: "it doesn't have the size of a node"))

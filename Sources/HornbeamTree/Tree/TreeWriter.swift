@@ -192,7 +192,10 @@ final class TreeWriter {
 
     private func ownStep(_ tree: OpenTreePointer, _ level: Int) throws(StorageError) {
         let step = path[level]
-        let copy = try own(tree, ChildRecord(page: step.page, birth: step.birth, count: 0), level: level)
+        let copy =
+            level == 0 && tree.pointee.isCompressed
+            ? try own(tree, ChildRecord(page: step.page, birth: step.birth, count: 0), level: level)
+            : try copy(step.base, of: step.page, birth: step.birth, level: level)
         path[level].page = copy.page
         path[level].birth = birth
         path[level].base = UnsafeRawPointer(copy.editor.base)
@@ -225,10 +228,17 @@ final class TreeWriter {
             let own = try ownNode(tree, node.page, level: level)
             return (node.page, NodeEditor(UnsafeMutableRawPointer(mutating: own.base), size: pageSize))
         }
-        _ = try self.node(tree, node.page, birth: node.birth, level: level)
-        let kind = level == 0 ? PageKind.leaf : PageKind.branch
+        let source = try self.node(tree, node.page, birth: node.birth, level: level)
+        return try copy(source.base, of: node.page, birth: node.birth, level: level)
+    }
+
+    /// Returns a raw node, found at `source`, as a page of this transaction.
+    private func copy(
+        _ source: UnsafeRawPointer, of page: UInt64, birth: UInt64, level: Int
+    ) throws(StorageError) -> (page: UInt64, editor: NodeEditor) {
         let copy = try pages.copy(
-            node.page, birth: node.birth, kind: kind, level: UInt8(truncatingIfNeeded: level))
+            source, of: page, birth: birth, kind: level == 0 ? .leaf : .branch,
+            level: UInt8(truncatingIfNeeded: level))
         return (copy.number, NodeEditor(copy.bytes, size: pageSize))
     }
 
