@@ -94,9 +94,10 @@ extension Transaction {
     }
 
     private static func restore(_ tree: OpenTreePointer, _ state: OpenTree) {
-        let changes = tree.pointee.changes
+        let (changes, next) = (tree.pointee.changes, tree.pointee.next)
         tree.pointee = state
         tree.pointee.changes = changes
+        tree.pointee.next = next
     }
 
     /// Restores a tree that was first opened after the savepoint, from the catalogue of that time.

@@ -324,15 +324,13 @@ package final class Transaction {
         return open
     }
 
-    /// The trees that this transaction has changed, by name.
-    func changedTrees() -> [OpenTreePointer] {
-        var changed: [OpenTreePointer] = []
-        trees.forEach { (tree) in
-            if tree.pointee.place >= 0, tree.pointee.isChanged { changed.append(tree) }
+    /// Passes the trees that this transaction has changed to `body`.
+    func forEachChangedTree<Failure: Error>(
+        _ body: (OpenTreePointer) throws(Failure) -> Void
+    ) throws(Failure) {
+        try trees.forEach { (tree) throws(Failure) in
+            if tree.pointee.place >= 0, tree.pointee.isChanged { try body(tree) }
         }
-        // In place, because each commit comes here, mostly with one tree.
-        changed.sort { $0.pointee.name.lexicographicallyPrecedes($1.pointee.name) }
-        return changed
     }
 
     /// Computes the reduced values that changes have left stale, in all trees.

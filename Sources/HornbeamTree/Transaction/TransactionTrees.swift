@@ -18,7 +18,9 @@ extension Transaction {
     /// The trees that differ from the state that the write began with. Doesn't include changes that the layers above
     /// still collect.
     package var treesChanged: Set<TreeID> {
-        Set(changedTrees().map { TreeID(rawValue: $0.pointee.number) })
+        var changed: Set<TreeID> = []
+        forEachChangedTree { changed.insert(TreeID(rawValue: $0.pointee.number)) }
+        return changed
     }
 
     /// Creates a tree with a name that no other tree has: a store may have trees that don't belong to entities.

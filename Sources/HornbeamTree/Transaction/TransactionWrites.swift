@@ -219,13 +219,14 @@ extension Transaction {
     func storeRoots() throws(StorageError) {
         guard let writer, let catalogue = catalogueIfOpen else { return }
         try settleReductions()
-        for tree in changedTrees() {
+        try forEachChangedTree { (tree) throws(StorageError) in
             try placeLeaves(of: tree, writer)
             let added = tree.pointee.addedEntries
             writer.pages.note(addedEntries: added)
             if added < 0 { writer.memory.removed.note(0 &- added, in: tree.pointee.number) }
-            try storeRecord(tree.pointee.record, tree.pointee.name, writer, catalogue)
-            tree.pointee.stored = tree.pointee.record
+            tree.pointee.stored.root = tree.pointee.root
+            tree.pointee.stored.longValues = tree.pointee.longValues
+            try storeRecord(tree.pointee.stored, tree.pointee.name, writer, catalogue)
         }
         let top = catalogue.pointee.root
         var root = view.root
@@ -261,14 +262,12 @@ extension Transaction {
     private func storeRecord(
         _ record: CatalogueRecord, _ name: [UInt8], _ writer: TreeWriter, _ catalogue: OpenTreePointer
     ) throws(StorageError) {
-        let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: record.size, alignment: 8)
-        defer { bytes.deallocate() }
-        guard let start = bytes.baseAddress else { return }
-        record.write(to: start)
         catalogue.pointee.changes &+= 1
         do throws(StorageError) {
-            try name.withBytes { (key) throws(StorageError) in
-                try writer.put(catalogue, key, Bytes(bytes))
+            try withUnsafeTemporaryAllocation(byteCount: record.size, alignment: 8) { (bytes) throws(StorageError) in
+                guard let start = bytes.baseAddress else { return }
+                record.write(to: start)
+                try name.withBytes { (key) throws(StorageError) in try writer.put(catalogue, key, Bytes(bytes)) }
             }
         } catch {
             throw broken(error, catalogue)

@@ -9,6 +9,8 @@ struct OpenTree {
     /// Grows with each change of this tree by the transaction, and when the transaction ends, so that cursors notice.
     /// It comes first because cursors read it by the tree's address.
     var changes: UInt64 = 0
+    /// The tree opened after it.
+    var next: OpenTreePointer?
     /// The tree's number for lookups; -1 once the tree is dropped or the transaction has ended.
     var place: Int
     let number: UInt32
@@ -73,10 +75,6 @@ struct OpenTree {
 
     /// Number of entries added since the record was stored last; negative if some were removed.
     var addedEntries: Int64 { Int64(bitPattern: root.count &- stored.root.count) }
-
-    var record: CatalogueRecord {
-        CatalogueRecord(number: number, options: stored.options, root: root, longValues: longValues)
-    }
 }
 
 typealias OpenTreePointer = UnsafeMutablePointer<OpenTree>
@@ -106,26 +104,36 @@ extension OpenTreePointer {
 /// no access check.
 struct OpenTrees: ~Copyable {
     private struct State {
-        /// The slots, a power of two; nil until the first tree is opened.
-        var slots: UnsafeMutablePointer<OpenTreePointer?>?
+        /// The slots, a power of two. The first ones are behind the state, in the same memory.
+        var slots: UnsafeMutablePointer<OpenTreePointer?>
         /// Number of slots less one.
-        var mask = -1
-        var opened: [OpenTreePointer] = []
+        var mask: Int
+        /// Number of trees that were opened, including dropped ones.
+        var count = 0
+        var first: OpenTreePointer?
+        var last: OpenTreePointer?
     }
 
     private static var firstCapacity: Int { 8 }
 
     private let state: UnsafeMutablePointer<State>
+    private var firstSlots: UnsafeMutablePointer<OpenTreePointer?> {
+        UnsafeMutableRawPointer(state + 1).assumingMemoryBound(to: OpenTreePointer?.self)
+    }
 
     init() {
-        state = .allocate(capacity: 1)
-        state.initialize(to: State())
+        let size = MemoryLayout<State>.stride + Self.firstCapacity * MemoryLayout<OpenTreePointer?>.stride
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 8)
+        let slots = (memory + MemoryLayout<State>.stride).bindMemory(
+            to: OpenTreePointer?.self, capacity: Self.firstCapacity)
+        slots.initialize(repeating: nil, count: Self.firstCapacity)
+        state = memory.bindMemory(to: State.self, capacity: 1)
+        state.initialize(to: State(slots: slots, mask: Self.firstCapacity - 1))
     }
 
     deinit {
         removeAll()
-        state.pointee.slots?.deallocate()
-        state.deinitialize(count: 1)
+        if state.pointee.slots != firstSlots { state.pointee.slots.deallocate() }
         state.deallocate()
     }
 
@@ -136,13 +144,15 @@ struct OpenTrees: ~Copyable {
             tree.deinitialize(count: 1)
             tree.deallocate()
         }
-        state.pointee.opened.removeAll(keepingCapacity: true)
-        state.pointee.slots?.update(repeating: nil, count: state.pointee.mask + 1)
+        state.pointee.count = 0
+        state.pointee.first = nil
+        state.pointee.last = nil
+        state.pointee.slots.update(repeating: nil, count: state.pointee.mask + 1)
     }
 
     @inline(__always)
     func find(_ number: UInt32) -> OpenTreePointer? {
-        guard let slots = state.pointee.slots else { return nil }
+        let slots = state.pointee.slots
         let mask = state.pointee.mask
         var place = Int(number) & mask
         while let tree = slots[place] {
@@ -152,12 +162,14 @@ struct OpenTrees: ~Copyable {
         return nil
     }
 
-    func insert(_ tree: OpenTree) -> OpenTreePointer {
+    func insert(_ tree: consuming OpenTree) -> OpenTreePointer {
         if (count + 1) * 2 > state.pointee.mask + 1 { grow() }
         let pointer = OpenTreePointer.allocate(capacity: 1)
         pointer.initialize(to: tree)
         place(pointer)
-        state.pointee.opened.append(pointer)
+        if let last = state.pointee.last { last.pointee.next = pointer } else { state.pointee.first = pointer }
+        state.pointee.last = pointer
+        state.pointee.count += 1
         return pointer
     }
 
@@ -167,15 +179,19 @@ struct OpenTrees: ~Copyable {
     }
 
     /// Number of trees that were opened, including dropped ones.
-    var count: Int { state.pointee.opened.count }
+    var count: Int { state.pointee.count }
 
     /// Passes each tree to `body`, in the order of opening.
     func forEach<Failure: Error>(_ body: (OpenTreePointer) throws(Failure) -> Void) throws(Failure) {
-        for index in 0..<count { try body(state.pointee.opened[index]) }
+        var next = state.pointee.first
+        while let tree = next {
+            next = tree.pointee.next
+            try body(tree)
+        }
     }
 
     private func place(_ tree: OpenTreePointer) {
-        guard let slots = state.pointee.slots else { return }
+        let slots = state.pointee.slots
         let mask = state.pointee.mask
         var place = Int(tree.pointee.number) & mask
         while slots[place] != nil { place = (place + 1) & mask }
@@ -185,15 +201,14 @@ struct OpenTrees: ~Copyable {
     private func grow() {
         let old = state.pointee.slots
         let oldCapacity = state.pointee.mask + 1
-        let capacity = max(Self.firstCapacity, oldCapacity * 2)
+        let capacity = oldCapacity * 2
         let slots = UnsafeMutablePointer<OpenTreePointer?>.allocate(capacity: capacity)
         slots.initialize(repeating: nil, count: capacity)
         state.pointee.slots = slots
         state.pointee.mask = capacity - 1
-        guard let old else { return }
         for index in 0..<oldCapacity {
             if let tree = old[index] { place(tree) }
         }
-        old.deallocate()
+        if old != firstSlots { old.deallocate() }
     }
 }
