@@ -14,11 +14,28 @@ struct JournalRing: Equatable, Sendable {
 
     /// The one or two contiguous pieces of the file that hold `count` bytes from `place`: byte offset in the file and
     /// byte count. Both arguments are whole sectors.
-    func pieces(from place: UInt64, count: UInt64) -> [(offset: UInt64, count: Int)] {
+    func pieces(from place: UInt64, count: UInt64) -> Pieces {
         let start = first << FileFormat.sectorShift
         let toEnd = min(count, UInt64(byteCount) - place)
-        let piece = (start + place, Int(toEnd))
-        return toEnd < count ? [piece, (start, Int(count - toEnd))] : [piece]
+        return Pieces(first: (start + place, Int(toEnd)), second: (start, Int(count - toEnd)))
+    }
+
+    /// One or two pieces; a piece without bytes is none.
+    struct Pieces: Sequence, IteratorProtocol {
+        fileprivate var first: (offset: UInt64, count: Int)
+        fileprivate var second: (offset: UInt64, count: Int)
+
+        /// The piece, if there is one.
+        var only: (offset: UInt64, count: Int)? { second.count == 0 ? first : nil }
+
+        mutating func next() -> (offset: UInt64, count: Int)? {
+            guard first.count > 0 else { return nil }
+            defer {
+                first = second
+                second.count = 0
+            }
+            return first
+        }
     }
 
     /// The sectors that hold `count` bytes from `place`: byte offset and count within the ring.

@@ -163,8 +163,8 @@ struct JournalReader {
         let skipped = Int(entry.place - sectors.place) + JournalRecord.headerSize
         let payload = skipped..<skipped + entry.record.payloadSize
         let pieces = ring.pieces(from: sectors.place, count: sectors.count)
-        if pieces.count == 1 {
-            let bytes = try file.bytes(at: pieces[0].offset, count: pieces[0].count)
+        if let piece = pieces.only {
+            let bytes = try file.bytes(at: piece.offset, count: piece.count)
             return try body(Bytes(rebasing: bytes[payload]))
         }
         var joined: [UInt8] = []
