@@ -136,13 +136,13 @@ final class Verification: Sendable {
     /// Forgets pages in sectors that become free, so that a later page there is verified anew.
     func clear(_ run: SectorRun) {
         // Before the cache, because pages on their way to the file go there.
+        unwritten?.remove(run)
         unmark(run)
         cache.remove(run)
     }
 
     /// Marks pages in these sectors as not verified.
     func unmark(_ run: SectorRun) {
-        unwritten?.remove(run)
         guard let words else { return }
         Self.clear(run, in: words)
         if hasLeaves.load(ordering: .relaxed) { Self.clear(run, in: words + leafWord(of: 0)) }

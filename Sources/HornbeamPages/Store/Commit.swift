@@ -167,13 +167,8 @@ extension PageStore {
         let base = side.tip
         side.tip = next
         show(next)
-        if side.retired.isEmpty, base.isForgotten {
-            // Nothing is pinned, not even the former state: pages to be retired are free at once.
-            for page in freed { side.release(page.run) }
-        } else {
-            retire(freed, from: base, death: next.transaction)
-            side.collectPins()
-        }
+        retire(freed, from: base, death: next.transaction)
+        side.collectPins()
         noteStatistics()
     }
 
@@ -189,18 +184,23 @@ extension PageStore {
     /// have addresses of pages that were only in memory before its state was visible.
     func settle(whileOpen isOpen: Bool = false) {
         guard pipeline.hasSettled else { return side.collectPins() }
-        let (published, withdrawn) = pipeline.takeSettled()
-        for commit in published { retire(commit.freed, from: commit.base, death: commit.state.transaction) }
+        var withdrawn: [PendingCommit] = []
+        pipeline.takeSettled(published: &side.settling, withdrawn: &withdrawn)
+        for commit in side.settling {
+            retire(commit.freed, from: commit.base, death: commit.state.transaction)
+            side.keepMemory(of: &commit.freed)
+        }
         for commit in withdrawn.reversed() {
             for run in commit.born { side.release(run) }
             for page in commit.freed { side.space.unreserve(page.run) }
             side.tip = commit.base
         }
         side.collectPins()
-        if let last = published.last {
+        if let last = side.settling.last {
             side.settled = last.state
             if !isOpen { reclaimUnwritten(upTo: last.state) }
         }
+        side.settling.removeAll(keepingCapacity: true)
         noteStatistics()
     }
 
@@ -222,11 +222,13 @@ extension PageStore {
         unwritten.reclaim(before: .max, isIdle: isIdle)
     }
 
-    /// Counts the formerly newest state as pinned until it has no readers.
+    /// Retires pages of the formerly newest state. If it has readers, counts it as pinned until they have ended.
     private func retire(_ freed: [RetiredPages.Page], from base: PublishedState, death: UInt64) {
-        side.retired.pin(base.transaction)
+        if !base.isForgotten {
+            side.retired.pin(base.transaction)
+            side.older.append(base)
+        }
         side.retire(freed, death: death)
-        side.older.append(base)
     }
 
     /// Leaves the pages in memory: see `UnwrittenPages`. Writes pages that have no room there, or all pages if the

@@ -15,12 +15,12 @@ import Synchronization
 
 /// A commit whose record, if it has one, is in the journal.
 final class PendingCommit: @unchecked Sendable {
-    // Sendable: `outcome` is guarded by the pipeline's lock, the rest is constant.
+    // Sendable: `outcome` is guarded by the pipeline's lock, `freed` by the writer's turn; the rest is constant.
     let state: PublishedState
     /// The state it was made from.
     let base: PublishedState
     /// Pages of earlier states that the state no longer has.
-    let freed: [RetiredPages.Page]
+    @exclusivity(unchecked) var freed: [RetiredPages.Page]
     /// The sectors of its own pages.
     let born: [SectorRun]
     let durability: Durability
@@ -114,15 +114,13 @@ final class CommitPipeline: @unchecked Sendable {
     var hasSettled: Bool { settledCount.load(ordering: .acquiring) > 0 }
     private let settledCount = Atomic<Int>(0)
 
-    /// Returns the commits published and withdrawn since the last call, each in the order in which they entered.
-    func takeSettled() -> (published: [PendingCommit], withdrawn: [PendingCommit]) {
+    /// Moves the commits published and withdrawn since the last call, each in the order in which they entered, to
+    /// empty arrays, whose memory the next ones get.
+    func takeSettled(published: inout [PendingCommit], withdrawn: inout [PendingCommit]) {
         monitor.locked {
-            defer {
-                published = []
-                withdrawn = []
-                settledCount.store(0, ordering: .relaxed)
-            }
-            return (published, withdrawn)
+            swap(&published, &self.published)
+            swap(&withdrawn, &self.withdrawn)
+            settledCount.store(0, ordering: .relaxed)
         }
     }
 
@@ -185,7 +183,7 @@ final class CommitPipeline: @unchecked Sendable {
         }
         var error: StorageError?
         var isDurable = false
-        if let (ring, generation, published) = journal.map({ ($0.ring, $0.generation, $0.published) }),
+        if let ring = journal?.ring, let generation = journal?.generation, let published = journal?.published,
             var batch = journal?.take(isFull ? asked.stronger(.process) : asked)
         {
             var isOpen = false
@@ -276,7 +274,7 @@ final class CommitPipeline: @unchecked Sendable {
     }
 
     func checkUsable() throws(StorageError) {
-        if let failure = monitor.locked({ failure }) { throw .failed(cause: failure) }
+        if hasFailed, let failure = monitor.locked({ failure }) { throw .failed(cause: failure) }
     }
 
     /// Refuses all writes from here on.

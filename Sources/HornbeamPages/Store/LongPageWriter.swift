@@ -32,6 +32,7 @@ struct OpenLongPages {
 
     /// Removes the places that were taken at this birth or later, and returns them.
     mutating func removeAll(from birth: UInt64 = 0) -> [SectorRun] {
+        if places.isEmpty { return [] }
         let gone = places.filter { $0.value.birth >= birth }
         for number in gone.keys { places.removeValue(forKey: number) }
         return gone.values.map(\.run)

@@ -394,17 +394,19 @@ package final class PageStore: @unchecked Sendable {
         figures.usedBytes = UInt64(side.space.liveSectors) << FileFormat.sectorShift
         let free = UInt64(side.space.freeSectors) << FileFormat.sectorShift
         figures.retiredBytes = figures.fileBytes - free - figures.usedBytes
-        // A state may be among the older ones twice.
-        let read = Set(side.older.lazy.filter(\.isRead).map(\.transaction))
-        let readByOthers = side.announcer?.pinned ?? []
-        figures.snapshotBytes = side.retired.sectors(heldByAnyOf: read.union(readByOthers)) << FileFormat.sectorShift
+        if !side.older.isEmpty {
+            // A state may be among the older ones twice.
+            let read = Set(side.older.lazy.filter(\.isRead).map(\.transaction))
+            let held = read.union(side.announcer?.pinned ?? [])
+            figures.snapshotBytes = side.retired.sectors(heldByAnyOf: held) << FileFormat.sectorShift
+            figures.olderSnapshots = read.count
+        }
         figures.checkpointRetiredBytes = side.checkpointRetiredSectors << FileFormat.sectorShift
         let journal = pipeline.journalUse
         figures.journalBytes = journal.used << FileFormat.sectorShift
         figures.journalCapacityBytes = file.isDurable ? UInt64(side.header.journal.byteCount) : 0
         figures.pageSize = pageSize
         figures.checkpoint = side.header.checkpoint
-        figures.olderSnapshots = read.count
         newest.withLock { $0.statistics = figures }
     }
 }

@@ -50,7 +50,7 @@ package final class PageWriter {
         ownBirth = number
         root = state.root
         side.space.restartNodeCursor()
-        freed.reserveCapacity(8)
+        swap(&freed, &side.spareFreed)
     }
 
     deinit { abort() }

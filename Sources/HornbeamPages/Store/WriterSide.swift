@@ -22,6 +22,10 @@ final class WriterSide {
     let verification: Verification
     @exclusivity(unchecked) var space: SpaceMap
     @exclusivity(unchecked) var retired = RetiredPages()
+    /// The published commits that `PageStore.settle` works on.
+    @exclusivity(unchecked) var settling: [PendingCommit] = []
+    /// An empty array for the pages that the next transaction frees.
+    @exclusivity(unchecked) var spareFreed: [RetiredPages.Page] = []
     let frames: FrameTable
     let unplaced: UnplacedLeaves
     /// Former newest states that may still have readers. Each is pinned in `retired` once.
@@ -164,6 +168,7 @@ extension WriterSide {
     /// Drops the pins of states that have no readers any more, so that their pages can be used again.
     func collectPins() {
         announcer?.collect(self)
+        if older.isEmpty { return }
         older.removeAll { state in
             guard state.isForgotten else { return false }
             unpin(state.transaction)
@@ -178,9 +183,15 @@ extension WriterSide {
     /// Retires pages that are no longer in the newest state. They stay as long as a pin holds them.
     func retire(_ pages: [RetiredPages.Page], death: UInt64) {
         for page in pages {
-            space.retire(page.run)
-            retired.add(page, death: death) { run in release(run) }
+            if retired.add(page, death: death) { space.retire(page.run) } else { release(page.run) }
         }
+    }
+
+    /// Keeps the memory of retired pages' array for the next transaction.
+    func keepMemory(of pages: inout [RetiredPages.Page]) {
+        guard pages.capacity <= 1024 else { return }
+        swap(&pages, &spareFreed)
+        spareFreed.removeAll(keepingCapacity: true)
     }
 
     /// Frees the sectors. A later page there is verified anew, and pages kept for them are forgotten.

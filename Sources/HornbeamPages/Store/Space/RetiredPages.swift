@@ -23,12 +23,6 @@ struct RetiredPages {
 
     /// The pins, ascending by number.
     private var pins: [Pin] = []
-    /// An empty array for the next pin, so that a commit whose pages are free at once allocates nothing for them.
-    private var spare: [Page] = []
-    private static var spareBound: Int { 1024 }
-
-    /// Whether nothing is pinned, and so nothing is retired.
-    var isEmpty: Bool { pins.isEmpty }
 
     /// Number of sectors of the pages that no pin newer than this one holds.
     func sectors(heldBy number: UInt64) -> UInt64 {
@@ -47,9 +41,7 @@ struct RetiredPages {
         if place < pins.count, pins[place].number == number {
             pins[place].count += 1
         } else {
-            var pin = Pin(number: number, pages: [])
-            swap(&pin.pages, &spare)
-            pins.insert(pin, at: place)
+            pins.insert(Pin(number: number, pages: []), at: place)
         }
     }
 
@@ -59,18 +51,16 @@ struct RetiredPages {
         precondition(place < pins.count && pins[place].number == number, "not pinned")
         pins[place].count -= 1
         guard pins[place].count == 0 else { return }
-        var pages: [Page] = []
-        swap(&pages, &pins[place].pages)
-        pins.remove(at: place)
-        for page in pages { settle(page, below: number, release: release) }
-        guard pages.capacity <= Self.spareBound else { return }
-        pages.removeAll(keepingCapacity: true)
-        swap(&pages, &spare)
+        for page in pins.remove(at: place).pages where !add(page, death: number) { release(page.run) }
     }
 
-    /// Records a page that the state `death` and later ones don't have.
-    mutating func add(_ page: Page, death: UInt64, release: (SectorRun) -> Void) {
-        settle(page, below: death, release: release)
+    /// Records a page that the state `death` and later ones don't have. Returns false if no pin holds it: it is free.
+    mutating func add(_ page: Page, death: UInt64) -> Bool {
+        let place = index(of: death)
+        guard place > 0, pins[place - 1].number >= page.birth else { return false }
+        pins[place - 1].pages.append(page)
+        pins[place - 1].sectors += UInt64(page.run.count)
+        return true
     }
 
     /// Undoes the `add`s of a transaction that fails. `number` is the pin of the state before it; it is the newest pin,
@@ -80,13 +70,6 @@ struct RetiredPages {
         guard place < pins.count, pins[place].number == number else { return }
         pins[place].pages = []
         pins[place].sectors = 0
-    }
-
-    private mutating func settle(_ page: Page, below death: UInt64, release: (SectorRun) -> Void) {
-        let place = index(of: death)
-        guard place > 0, pins[place - 1].number >= page.birth else { return release(page.run) }
-        pins[place - 1].pages.append(page)
-        pins[place - 1].sectors += UInt64(page.run.count)
     }
 
     /// The first index whose pin is not below `number`.

@@ -33,7 +33,7 @@ struct RetiredPagesTests {
                 next += 1
                 waiting.append((page, transaction + 1))
                 transaction += 1
-                retired.add(page, death: transaction) { freed.append($0) }
+                if !retired.add(page, death: transaction) { freed.append(page.run) }
             }
             let free = waiting.filter { entry in
                 !pins.contains { entry.page.birth <= $0 && $0 < entry.death }
