@@ -117,7 +117,8 @@ struct RunDirectory: ~Copyable {
         if code & 1 == 1 { fieldsStart = end }
         guard code & 1 == 1 ? bytes.count > end : bytes.count == end else { return false }
         ends[0] = reader.offset
-        for block in 0..<blocks { ends[block + 1] += reader.offset }
+        // Not `+=`: Swift 6.3 compiles it for the thread sanitizer to a broken module.
+        for block in 0..<blocks { ends[block + 1] = ends[block + 1] + reader.offset }
         (count, self.postings, self.first) = (blocks, postings, first)
         return true
     }
