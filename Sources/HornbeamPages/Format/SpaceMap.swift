@@ -256,20 +256,30 @@ struct SpaceMap {
 
     /// Sets the `live` words of one space map page, as read from the file, in a map that is still empty there.
     mutating func load(map index: Int, stored: (Int) -> UInt64) {
-        let first = index * extentsPerMap * Self.wordsPerExtent
-        let count = min(extentsPerMap * Self.wordsPerExtent, words.count - first)
-        for offset in 0..<max(0, count) {
-            // Nothing behind the file's end is in use, even if a damaged map says so. (No other sector is held yet.)
-            let word = stored(offset) & ~words[first + offset].held
-            let extent = (first + offset) / Self.wordsPerExtent
-            let delta = word.nonzeroBitCount - words[first + offset].live.nonzeroBitCount
-            freeNodes -= freeGroups(first + offset).nonzeroBitCount
-            words[first + offset].live = word
-            freeNodes += freeGroups(first + offset).nonzeroBitCount
-            freeInExtent[extent] = UInt16(Int(freeInExtent[extent]) - delta)
-            freeSectors -= delta
-            liveSectors += delta
+        let first = index * extentsPerMap
+        let extents = first..<max(first, min(first + extentsPerMap, freeInExtent.count))
+        // Sums in local values: each word of a large file passes here when the file is opened.
+        var (allUsed, nodes) = (0, 0)
+        for extent in extents {
+            var used = 0
+            for word in extent * Self.wordsPerExtent..<(extent + 1) * Self.wordsPerExtent {
+                // Nothing behind the file's end is in use, even if a damaged map says so. (No other sector is held
+                // yet.)
+                let room = ~words[word].held
+                let taken = stored(word - first * Self.wordsPerExtent) & room
+                guard taken != 0 else { continue }
+                words[word].live = taken
+                used += taken.nonzeroBitCount
+                let places = room == .max ? alignedBits : groups(of: room)
+                nodes += (places ^ groups(of: room & ~taken)).nonzeroBitCount
+            }
+            guard used > 0 else { continue }
+            freeInExtent[extent] -= UInt16(used)
+            allUsed += used
         }
+        freeNodes -= nodes
+        freeSectors -= allUsed
+        liveSectors += allUsed
         if index < changedMaps.count { changedMaps[index] = false }
     }
 

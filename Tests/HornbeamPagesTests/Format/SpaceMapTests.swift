@@ -240,7 +240,8 @@ struct SpaceMapTests {
         }
         #expect(copy.words.map(\.live) == space.words.map(\.live))
         #expect(copy.freeInExtent == space.freeInExtent)
-        #expect(copy.freeSectors == space.freeSectors)
+        #expect(copy.freeSectors == space.freeSectors && copy.liveSectors == space.liveSectors)
+        #expect(copy.freeNodes == space.freeNodes)
         #expect(copy.changedMaps.allSatisfy { !$0 })
     }
 
