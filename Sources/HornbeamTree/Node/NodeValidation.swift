@@ -16,25 +16,55 @@ package enum NodeValidation {
     }
 }
 
+/// The node's sizes are kept, because the compiler can't know that a second look at the page finds the same bytes.
 private struct NodeExamination {
-    let node: NodeView
-    let isBranch: Bool
+    private let node: NodeView
+    private let isBranch: Bool
+    private let count: Int
+    private let prefixSize: Int
+    private let heads: UnsafeRawPointer
+    private let slots: UnsafeRawPointer
+    /// The bounds of all cells.
+    private let heapStart: Int
+    private let heapEnd: Int
+    /// The node's birth. No page is older than the pages it refers to, because a page is never written without its
+    /// ancestors.
+    private let birth: UInt64
+
+    init(node: NodeView, isBranch: Bool) {
+        self.node = node
+        self.isBranch = isBranch
+        count = node.count
+        prefixSize = node.prefixSize
+        heads = node.base + NodeLayout.heads
+        slots = heads + NodeLayout.headSize * count
+        heapStart = node.size - node.heapSize
+        heapEnd = node.size - prefixSize - node.stamp.reserve
+        birth = node.base.read64(PageLayout.birth)
+    }
+
+    @inline(__always)
+    private func slot(_ index: Int) -> Int { slots.read16(NodeLayout.slotSize &* index) }
 
     func problem() -> String? {
         if let problem = sizesProblem() { return problem }
         var cells = 0
-        for index in 0..<node.count {
-            if let problem = cellProblem(index) { return problem }
-            cells += node.cell(index).size
+        for index in 0..<count {
+            let slot = slot(index)
+            guard slot >= heapStart, slot + NodeLayout.cellHeader <= heapEnd else {
+                return "entry \(index) lies outside the heap"
+            }
+            let cell = CellView(node.base + slot)
+            let size = cell.size
+            guard slot + size <= heapEnd else { return "entry \(index) reaches beyond the heap" }
+            if let problem = cellProblem(index, cell) { return problem }
+            cells += size
         }
-        guard cells + node.prefixSize + node.stamp.reserve + node.deadSize == node.heapSize else {
+        guard cells + node.deadSize == heapEnd - heapStart else {
             return "the heap's parts do not add up to its size"
         }
         if cellsOverlap() { return "two entries share bytes of the heap" }
-        for index in 0..<node.count {
-            if let problem = orderProblem(index) { return problem }
-        }
-        return nil
+        return orderProblem()
     }
 
     /// Whether a byte of the heap belongs to two cells: an editor that changes one would overwrite the other's sizes.
@@ -42,17 +72,17 @@ private struct NodeExamination {
     private func cellsOverlap() -> Bool {
         withUnsafeTemporaryAllocation(of: UInt64.self, capacity: node.size / 64) { taken in
             taken.initialize(repeating: 0)
-            for index in 0..<node.count {
-                var byte = node.slot(index)
-                let end = byte + node.cell(index).size
+            for index in 0..<count {
+                var byte = slot(index)
+                let end = byte + CellView(node.base + byte).size
                 while byte < end {
                     let low = byte & 63
-                    let count = min(64 - low, end - byte)
-                    let ones: UInt64 = count == 64 ? .max : (1 << UInt64(count)) - 1
-                    let mask = ones << UInt64(low)
-                    if taken[byte >> 6] & mask != 0 { return true }
-                    taken[byte >> 6] |= mask
-                    byte += count
+                    let part = min(64 &- low, end &- byte)
+                    let mask = (UInt64.max &>> UInt64(64 &- part)) &<< UInt64(low)
+                    let word = taken[byte &>> 6]
+                    if word & mask != 0 { return true }
+                    taken[byte &>> 6] = word | mask
+                    byte &+= part
                 }
             }
             return false
@@ -60,7 +90,6 @@ private struct NodeExamination {
     }
 
     private func sizesProblem() -> String? {
-        let count = node.count
         guard count > 0 else { return "a node without entries" }
         guard node.stamp.isPlausible, isBranch || node.stamp.reductionSize == 0 else {
             return "an impossible size of reduced values"
@@ -68,35 +97,28 @@ private struct NodeExamination {
         guard NodeLayout.heads + NodeLayout.entryOverhead * count + node.heapSize <= node.size else {
             return "arrays and heap overlap"
         }
-        guard node.prefixSize <= NodeLayout.maximumKey(pageSize: node.size),
-            node.prefixSize + node.stamp.reserve <= node.heapSize
-        else {
-            return "a prefix of \(node.prefixSize) bytes"
+        guard prefixSize <= NodeLayout.maximumKey(pageSize: node.size), heapStart <= heapEnd else {
+            return "a prefix of \(prefixSize) bytes"
         }
         return nil
     }
 
-    private func cellProblem(_ index: Int) -> String? {
-        let slot = node.slot(index)
-        let end = node.size - node.prefixSize - node.stamp.reserve
-        guard slot >= node.size - node.heapSize, slot + NodeLayout.cellHeader <= end else {
-            return "entry \(index) lies outside the heap"
-        }
-        let cell = node.cell(index)
-        guard slot + cell.size <= end else { return "entry \(index) reaches beyond the heap" }
+    /// The cell must be known to be inside the heap.
+    @inline(__always)
+    private func cellProblem(_ index: Int, _ cell: CellView) -> String? {
         if isBranch && index == 0 {
             guard cell.suffixSize == 0 else { return "the first entry of a branch has a key" }
         } else {
-            let keySize = node.prefixSize + cell.suffixSize
+            let keySize = prefixSize + cell.suffixSize
             guard keySize > 0, keySize <= NodeLayout.maximumKey(pageSize: node.size) else {
                 return "entry \(index) has a key of \(keySize) bytes"
             }
         }
-        return isBranch ? childProblem(index) : valueProblem(index)
+        return isBranch ? childProblem(index, cell) : valueProblem(index, cell)
     }
 
-    private func childProblem(_ index: Int) -> String? {
-        let cell = node.cell(index)
+    @inline(__always)
+    private func childProblem(_ index: Int, _ cell: CellView) -> String? {
         guard !cell.isLong, cell.valueSize == NodeLayout.childSize + node.stamp.reductionSize else {
             return "entry \(index) is no child record"
         }
@@ -109,8 +131,8 @@ private struct NodeExamination {
         return nil
     }
 
-    private func valueProblem(_ index: Int) -> String? {
-        let cell = node.cell(index)
+    @inline(__always)
+    private func valueProblem(_ index: Int, _ cell: CellView) -> String? {
         guard cell.isLong else { return nil }
         let long = LongReference(cell.value)
         guard PagePointer.isStored(long.page, isLeaf: false), long.size <= UInt64(NodeLayout.maximumValue),
@@ -121,17 +143,23 @@ private struct NodeExamination {
         return nil
     }
 
-    /// The node's birth. No page is older than the pages it refers to, because a page is never written without its
-    /// ancestors.
-    private var birth: UInt64 { node.base.read64(PageLayout.birth) }
-
-    private func orderProblem(_ index: Int) -> String? {
-        let suffix = node.cell(index).suffix
-        let head = suffix.baseAddress.map { keyHead($0, suffix.count) } ?? 0
-        guard node.head(index) == head else { return "entry \(index) has the wrong key head" }
+    /// The cells must be known to be valid.
+    private func orderProblem() -> String? {
         // The first entry of a branch is before all others, whatever they are.
-        guard index > (isBranch ? 1 : 0) else { return nil }
-        guard node.cell(index - 1).suffix.order(suffix) < 0 else { return "entry \(index) is out of order" }
+        let first = isBranch ? 1 : 0
+        var (before, headBefore) = (Bytes(start: nil, count: 0), UInt32(0))
+        for index in 0..<count {
+            let suffix = CellView(node.base + slot(index)).suffix
+            let head = suffix.baseAddress.map { keyHead($0, suffix.count) } ?? 0
+            guard heads.read32(NodeLayout.headSize &* index) == head else {
+                return "entry \(index) has the wrong key head"
+            }
+            // Heads have the order of their keys, unless they are equal.
+            if index > first, head <= headBefore, head < headBefore || before.order(suffix) >= 0 {
+                return "entry \(index) is out of order"
+            }
+            (before, headBefore) = (suffix, head)
+        }
         return nil
     }
 }
