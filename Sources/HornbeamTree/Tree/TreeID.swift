@@ -3,7 +3,9 @@
 
 /// A named tree's number. Valid for the life of the store once the transaction that opened or created the tree has
 /// committed, or if that was a read.
+@usableFromInline
 package struct TreeID: Hashable, Sendable {
-    package let rawValue: UInt32
+    @usableFromInline package let rawValue: UInt32
+    @inlinable @inline(__always)
     package init(rawValue: UInt32) { self.rawValue = rawValue }
 }
