@@ -100,6 +100,12 @@ void *hbs_map(int descriptor, size_t length) {
     return base == MAP_FAILED ? NULL : base;
 }
 
+void hbs_provide(void *base, size_t length) {
+#ifdef MADV_POPULATE_WRITE
+    madvise(base, length, MADV_POPULATE_WRITE);
+#endif
+}
+
 void hbs_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
 
 size_t hbs_stack_room(void) {

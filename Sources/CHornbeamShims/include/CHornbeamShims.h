@@ -51,6 +51,10 @@ int hbs_link_unnamed(int descriptor, const char *path);
 /// Returns NULL on failure, with errno. The range may reach beyond the end of the file.
 void *hbs_map(int descriptor, size_t length);
 
+/// Has the system provide the pages of anonymous memory before they are touched. A hint: systems before Linux 5.14
+/// provide them when they are touched.
+void hbs_provide(void *base, size_t length);
+
 /// Maps a part of the file again to its place in a mapping that begins at `base`, instead of the guard's zeros.
 void hbs_map_again(int descriptor, void *base, size_t offset, size_t count);
 

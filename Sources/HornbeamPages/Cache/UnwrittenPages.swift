@@ -36,8 +36,9 @@ final class UnwrittenPages: @unchecked Sendable {
     private let setShift: UInt64
     /// Number of pages that there are buffers for.
     let capacity: Int
-    /// One piece of memory. The system provides its pages when a buffer is first used.
-    private let memory: UnsafeMutableRawPointer
+    /// One piece of memory, mapped for the first buffer: a store that is only read needs none. The system provides its
+    /// pages when a buffer is first used.
+    @exclusivity(unchecked) private var memory: UnsafeMutableRawPointer?
     /// Buffers that were in use before.
     @exclusivity(unchecked) private var spare: [UnsafeMutableRawPointer] = []
     /// The index of the first buffer that was never used.
@@ -57,20 +58,15 @@ final class UnwrittenPages: @unchecked Sendable {
     private static var ways: Int { 8 }
     private static var fewest: Int { 8 }
 
-    /// Maps the memory. Returns nil if `memoryBytes` is too little to be of use, or can't be mapped.
+    /// Maps the table. Returns nil if `memoryBytes` is too little to be of use, or if the table can't be mapped.
     init?(pageSize: Int, memoryBytes: Int) {
         capacity = memoryBytes / pageSize
         // At most half full, so that hardly any set is full.
         var sets = 1
         while sets * Self.ways < 2 * capacity { sets *= 2 }
         places = sets * Self.ways
-        guard capacity >= Self.fewest, let memory = hbs_map(-1, capacity * pageSize) else { return nil }
         // The zeros are no page numbers. Each set is one cache line.
-        guard let table = hbs_map(-1, 2 * places * 8) else {
-            munmap(memory, capacity * pageSize)
-            return nil
-        }
-        self.memory = memory
+        guard capacity >= Self.fewest, let table = hbs_map(-1, 2 * places * 8) else { return nil }
         self.pageSize = pageSize
         setShift = UInt64(64 - sets.trailingZeroBitCount)
         numbers = table.bindMemory(to: Atomic<UInt64>.self, capacity: places)
@@ -81,7 +77,7 @@ final class UnwrittenPages: @unchecked Sendable {
     private var tableBytes: Int { 2 * places * 8 }
 
     deinit {
-        munmap(memory, capacity * pageSize)
+        if let memory { munmap(memory, capacity * pageSize) }
         munmap(UnsafeMutableRawPointer(numbers), tableBytes)
     }
 
@@ -116,10 +112,12 @@ final class UnwrittenPages: @unchecked Sendable {
 
     // MARK: Buffers, and what is kept: in the writer's turn
 
-    /// Memory for a page that may be kept; nil if all of it is in use. Goes back through `keep` or `giveBack`.
+    /// Memory for a page that may be kept; nil if all of it is in use, or if the system has none. Goes back through
+    /// `keep` or `giveBack`.
     func takeBuffer() -> UnsafeMutableRawPointer? {
         if let buffer = spare.popLast() { return buffer }
-        guard fresh < capacity else { return nil }
+        if memory == nil { memory = hbs_map(-1, capacity * pageSize) }
+        guard fresh < capacity, let memory else { return nil }
         defer { fresh += 1 }
         return memory + fresh * pageSize
     }
@@ -329,7 +327,7 @@ final class UnwrittenPages: @unchecked Sendable {
                 return true
             }
             let staying = isIdle ? 0 : Self.stayingBytes
-            guard count == 0, leaving.isEmpty, spare.count == fresh, memoryBytes > staying else { return }
+            guard count == 0, leaving.isEmpty, spare.count == fresh, memoryBytes > staying, let memory else { return }
             spare.removeAll()
             fresh = 0
             madvise(memory + staying, capacity * pageSize - staying, MADV_DONTNEED)

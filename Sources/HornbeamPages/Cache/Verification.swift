@@ -36,8 +36,7 @@ final class Verification: Sendable {
     let isMemory: Bool
     /// Sectors in which no page of a tree can be.
     let foreign = ForeignSectors()
-    /// Locks for verifying a page in the mapping, chosen by its number.
-    private let turns = (0..<64).map { (_) in Turn() }
+    private let turns = Turns()
     /// Sectors of the file, for range checks. Gets smaller only where no snapshot has pages.
     private let fileSectors = Atomic<UInt64>(0)
 
@@ -80,6 +79,13 @@ final class Verification: Sendable {
     var sectorCount: UInt64 { fileSectors.load(ordering: .acquiring) }
 
     func noteFileSize(sectors: UInt64) { fileSectors.store(sectors, ordering: .releasing) }
+
+    /// Has the system provide the bits of the file's first half gigabyte at once. That costs less than a fault for each
+    /// of their pages, some of which almost every reader touches.
+    func provideBits() {
+        guard births == nil, let bitmap else { return }
+        bitmap.provide(Int(Swift.min(sectorCount / 8, 4 << FileFormat.sectorShift)))
+    }
 
     private func isVerified(_ number: UInt64) -> Bool {
         guard let words, number < capacity else { return false }
@@ -197,8 +203,29 @@ final class Verification: Sendable {
         return page
     }
 
-    private final class Turn: Sendable {
-        let mutex = Mutex(())
+    /// Locks for verifying a page in the mapping, chosen by its number. In one piece of memory, because every store
+    /// makes them when it is opened.
+    private final class Turns: Sendable {
+        private nonisolated(unsafe) let locks: UnsafeMutablePointer<Mutex<Void>>
+        private static var bits: UInt64 { 6 }
+        private static var count: Int { 1 << bits }
+
+        init() {
+            locks = .allocate(capacity: Self.count)
+            for lock in 0..<Self.count { (locks + lock).initialize(to: Mutex(())) }
+        }
+
+        deinit {
+            locks.deinitialize(count: Self.count)
+            locks.deallocate()
+        }
+
+        func withTurn(
+            for number: UInt64, _ body: () throws(StorageError) -> Void
+        ) throws(StorageError) {
+            let lock = Int(truncatingIfNeeded: (number &* 0x9E37_79B9_7F4A_7C15) >> (64 - Self.bits))
+            try locks[lock].withLock { (_) throws(StorageError) in try body() }
+        }
     }
 
     /// Checks everything, unless another thread does so first, and notes that. One thread at a time may watch the page,
@@ -206,8 +233,7 @@ final class Verification: Sendable {
     private func verify(
         _ page: Bytes, _ start: UnsafeRawPointer, _ expected: Expectation, in mapping: Mapping
     ) throws(StorageError) {
-        let turn = turns[Int(truncatingIfNeeded: (expected.number &* 0x9E37_79B9_7F4A_7C15) >> 58)]
-        try turn.mutex.withLock { (_) throws(StorageError) in
+        try turns.withTurn(for: expected.number) { () throws(StorageError) in
             if isVerified(expected) { return }
             file.fetch(at: expected.byteOffset, count: expected.byteCount)
             mapping.watch(page)
@@ -373,7 +399,7 @@ final class Verification: Sendable {
 
     /// Copies a page of a snapshot that is not in the file yet, in its final form. Returns false if the file has it.
     private func copyUnwritten(_ expected: Expectation, into buffer: UnsafeMutableRawBufferPointer) -> Bool {
-        guard let unwritten, !isVerified(expected.number), buffer.count == unwritten.pageSize,
+        guard let unwritten, unwritten.count > 0, !isVerified(expected.number), buffer.count == unwritten.pageSize,
             let page = unwritten.find(expected.number, birth: expected.birth)
         else { return false }
         // Without the checksum, which the writer may be computing.

@@ -27,27 +27,41 @@ final class FileReader {
         HeaderSlot.read(try bytes(at: slot << FileFormat.sectorShift, count: FileFormat.sectorSize), cipher)
     }
 
-    /// Reads the header slots. Returns the error of the last one that can't be read, which counts as damaged.
-    static func headers(
-        of file: any StoreFile, _ cipher: (any PageCipher)?, size: UInt64
-    ) -> (slots: [HeaderSlot.Reading], failure: StorageError?) {
-        let reader = FileReader(file, mapping: nil)
-        var slots: [HeaderSlot.Reading] = []
+    /// The header slots of a file.
+    struct Headers {
+        var readings: [HeaderSlot.Reading] = []
+        /// The error of the last slot that can't be read, which counts as damaged.
         var failure: StorageError?
+
+        /// Returns the newest slot. If none can be used, throws the error of reading, if there is one.
+        func newest(path: String, fileBytes: UInt64) throws(StorageError) -> HeaderSlot {
+            do throws(StorageError) {
+                return try HeaderSlot.choose(readings, path: path, fileBytes: fileBytes)
+            } catch {
+                throw failure ?? error
+            }
+        }
+    }
+
+    /// Reads the header slots of a file of `size` bytes.
+    static func headers(of file: any StoreFile, _ cipher: (any PageCipher)?, size: UInt64) -> Headers {
+        let reader = FileReader(file, mapping: nil)
+        var headers = Headers()
+        headers.readings.reserveCapacity(Int(FileFormat.headerSlotCount))
         for slot in 0..<FileFormat.headerSlotCount {
             let offset = slot << FileFormat.sectorShift
             guard offset + UInt64(FileFormat.sectorSize) <= size else {
-                slots.append(.absent)
+                headers.readings.append(.absent)
                 continue
             }
             do throws(StorageError) {
-                slots.append(try reader.header(slot: slot, cipher))
+                headers.readings.append(try reader.header(slot: slot, cipher))
             } catch {
-                slots.append(.damaged)
-                failure = error
+                headers.readings.append(.damaged)
+                headers.failure = error
             }
         }
-        return (slots, failure)
+        return headers
     }
 
     /// Returns whole sectors, which must be in the file. The bytes are valid until the next call and as long as the

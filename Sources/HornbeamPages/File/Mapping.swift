@@ -93,6 +93,9 @@ package final class Mapping: @unchecked Sendable {
         lost.deallocate()
     }
 
+    /// Has the system provide the first bytes of anonymous memory, before they are touched. A hint.
+    func provide(_ count: Int) { hbs_provide(base, count) }
+
     /// Bytes of the mapping. The caller must check that they are in the file.
     func bytes(at offset: UInt64, count: Int) -> Bytes {
         Bytes(start: UnsafeRawPointer(base) + Int(offset), count: count)

@@ -27,24 +27,32 @@ struct StoreKeys {
 
     /// Returns nil for a store without encryption. Throws if the program expects the opposite, or has the wrong key.
     init?(_ file: any StoreFile, _ encryption: (any StoreEncryption)?) throws(StorageError) {
+        let headers = FileReader.headers(of: file, nil, size: try file.size())
+        try self.init(in: headers.readings, path: file.path, encryption)
+    }
+
+    /// The keys in header slots that were read without a cipher.
+    init?(
+        in readings: [HeaderSlot.Reading], path: String, _ encryption: (any StoreEncryption)?
+    ) throws(StorageError) {
         var locked: [(slots: KeySlots, identifier: StoreIdentifier)] = []
-        for reading in FileReader.headers(of: file, nil, size: try file.size()).slots {
+        for reading in readings {
             switch reading {
             case .locked(let slots, let identifier):
                 if locked.last?.slots != slots { locked.append((slots, identifier)) }
-            case .valid where encryption != nil: throw .notEncrypted(path: file.path)
+            case .valid where encryption != nil: throw .notEncrypted(path: path)
             default: continue
             }
         }
         guard !locked.isEmpty else { return nil }
-        guard let encryption else { throw .keyNeeded(path: file.path) }
+        guard let encryption else { throw .keyNeeded(path: path) }
         // If a crash cuts a change of the key short, the new slots are in only one of the two header slots.
         for (slots, identifier) in locked {
             guard let dataCipher = try encryption.unlock(slots) else { continue }
             try self.init(slots, dataCipher, identifier)
             return
         }
-        throw .wrongKey(path: file.path)
+        throw .wrongKey(path: path)
     }
 
     /// Reads the header slots, which a checkpoint may be writing at the same time.

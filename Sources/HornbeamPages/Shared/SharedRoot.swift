@@ -92,15 +92,31 @@ struct SharedRoot: Equatable, Sendable {
 
     /// Reads and checks all of it. Returns nil if the sector holds none, or if a write of it is under way.
     static func read(_ file: FileReader, _ cipher: (any PageCipher)?) throws(StorageError) -> SharedRoot? {
-        try file.bytes(at: offset, count: FileFormat.sectorSize).baseAddress.flatMap { SharedRoot(reading: $0, cipher) }
+        try sector(of: file).flatMap { SharedRoot(reading: $0, cipher) }
+    }
+
+    /// Whether the sector holds the state of this transaction, or no state was ever told.
+    static func tells(
+        nothingBut transaction: UInt64, in file: FileReader, _ cipher: (any PageCipher)?
+    ) throws(StorageError) -> Bool {
+        guard let sector = try sector(of: file) else { return false }
+        if identity(in: sector) == Identity(life: 0, sequence: 0) { return true }
+        return SharedRoot(reading: sector, cipher)?.transaction == transaction
+    }
+
+    /// The sector's bytes, valid until the reader reads again, and as long as it lives.
+    private static func sector(of file: FileReader) throws(StorageError) -> UnsafeRawPointer? {
+        try file.bytes(at: offset, count: FileFormat.sectorSize).baseAddress
     }
 
     /// Reads only its identity, unchecked. It equals a former one only if nothing else was written since (a torn read
     /// shows some byte of another content).
     static func identity(_ file: FileReader) throws(StorageError) -> Identity {
-        guard let sector = try file.bytes(at: offset, count: FileFormat.sectorSize).baseAddress else {
-            return Identity(life: 0, sequence: 0)
-        }
-        return Identity(life: sector.u64(16), sequence: sector.u64(24))
+        guard let sector = try sector(of: file) else { return Identity(life: 0, sequence: 0) }
+        return identity(in: sector)
+    }
+
+    private static func identity(in sector: UnsafeRawPointer) -> Identity {
+        Identity(life: sector.u64(16), sequence: sector.u64(24))
     }
 }

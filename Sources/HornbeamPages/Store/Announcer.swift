@@ -131,9 +131,7 @@ final class Announcer: @unchecked Sendable {
     /// Whether the last state that was told in this file is this one, or none was told. Otherwise a reader of the life
     /// before might go on with the other state, if this life ends before the reader looks again.
     private func isToldAlready(_ state: PublishedState) throws(StorageError) -> Bool {
-        let reader = FileReader(file, mapping: nil)
-        if try SharedRoot.identity(reader) == SharedRoot.Identity(life: 0, sequence: 0) { return true }
-        return try SharedRoot.read(reader, cipher)?.transaction == state.transaction
+        try SharedRoot.tells(nothingBut: state.transaction, in: FileReader(file, mapping: nil), cipher)
     }
 
     /// Announces a durable state, and takes over one of its holds. The state is kept until another one is announced and

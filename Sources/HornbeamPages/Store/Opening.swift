@@ -34,13 +34,20 @@ extension PageStore {
     package static func open(
         file: any StoreFile, options: StoreOptions, structure: @escaping StructureCheck, replay: Replay
     ) throws(StorageError) -> PageStore {
-        let isNew = try file.size() == 0
+        let size = try file.size()
+        let isNew = size == 0
+        // No other process changes the file, so its header slots are read once, or once more with the keys.
+        var slots = FileReader.headers(of: file, nil, size: size)
         var keys: StoreKeys?
         if file.isDurable {
-            keys = isNew ? try StoreKeys(creating: options.encryption) : try StoreKeys(file, options.encryption)
+            keys =
+                isNew
+                ? try StoreKeys(creating: options.encryption)
+                : try StoreKeys(in: slots.readings, path: file.path, options.encryption)
         }
+        if let keys { slots = FileReader.headers(of: file, keys.cipher, size: size) }
         let mapping = options.access == .mapped && keys == nil ? file.mapping : nil
-        let header = isNew ? nil : try readHeader(file, keys?.cipher)
+        let header = isNew ? nil : try slots.newest(path: file.path, fileBytes: size)
         let pageSize = header.map { Int($0.pageSize) } ?? options.pageSize
         guard FileFormat.isValid(pageSize: pageSize) else {
             throw .invalid("page size \(pageSize): a power of two from 4096 to 65536 is needed")
@@ -49,10 +56,10 @@ extension PageStore {
         let verification = try Verification(
             file: file, mapping: mapping, cache: cache, keys: keys, structure: structure)
         guard let header else { return try create(file, options, verification) }
-        let store = try load(file, header, options, verification)
+        let store = try load(file, header, size, options, verification)
         // Two header slots may have different keys; those that have just opened the store stay.
         if let keys { store.side.header.keys = keys.slots }
-        try store.recover(replay)
+        try store.recover(slots.readings, replay)
         store.side.leap()
         store.noteStatistics()
         return store
@@ -175,20 +182,23 @@ extension PageStore {
     // MARK: Loading
 
     private static func load(
-        _ file: any StoreFile, _ header: HeaderSlot, _ options: StoreOptions, _ verification: Verification
+        _ file: any StoreFile, _ header: HeaderSlot, _ size: UInt64, _ options: StoreOptions,
+        _ verification: Verification
     ) throws(StorageError) -> PageStore {
         var space = SpaceMap(pageSize: Int(header.pageSize), reserve: verification.reserve)
         // The file may have grown since the checkpoint. Sectors that the map does not have are free.
-        let sectors = FileFormat.fileSectors(within: try file.size() >> FileFormat.sectorShift)
+        let sectors = FileFormat.fileSectors(within: size >> FileFormat.sectorShift)
         guard sectors <= UInt64(file.maximumBytes) >> FileFormat.sectorShift else {
             throw .unsupported(
                 "\(file.path) is larger than the address space of this process: raise the limit (ulimit -v)")
         }
         space.grow(to: sectors)
         verification.noteFileSize(sectors: space.sectorCount)
+        verification.provideBits()
         let state = PublishedState(transaction: header.transaction, root: header.root)
+        // The map is given away: a second reference would have it copied at its first change.
         let side = WriterSide(
-            file: file, verification: verification, space: space, header: header, state: state,
+            file: file, verification: verification, space: consume space, header: header, state: state,
             cacheBytes: options.cacheBytes)
         try side.loadSpace()
         if !options.readOnly { verification.foreign.fill(from: side.space, own: side.ownRuns) }
@@ -197,8 +207,7 @@ extension PageStore {
         return store
     }
 
-    /// Reads the header slots and returns the newest. An unreadable slot counts as damaged; if the other slot can't be
-    /// used, throws the error of reading.
+    /// Reads the header slots and returns the newest.
     ///
     /// Beside a writer a slot is only right for the size that the file has then: if the size changes, both are read
     /// again.
@@ -208,17 +217,13 @@ extension PageStore {
         var size = try file.size()
         var attemptsLeft = 1000
         while true {
-            let (slots, failure) = FileReader.headers(of: file, cipher, size: size)
+            let slots = FileReader.headers(of: file, cipher, size: size)
             let former = size
             size = try file.size()
             // A process that changes the size all the time is no writer, so the last look counts.
             attemptsLeft -= 1
             if size != former, attemptsLeft > 0 { continue }
-            do throws(StorageError) {
-                return try HeaderSlot.choose(slots, path: file.path, fileBytes: size)
-            } catch {
-                throw failure ?? error
-            }
+            return try slots.newest(path: file.path, fileBytes: size)
         }
     }
 }

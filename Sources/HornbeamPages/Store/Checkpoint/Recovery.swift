@@ -6,8 +6,9 @@
 import Synchronization
 
 extension PageStore {
-    /// Brings the store to the newest recoverable state. Called once, before any other code knows the store.
-    func recover(_ replay: Replay) throws(StorageError) {
+    /// Brings the store to the newest recoverable state. Called once, before any other code knows the store. `slots`:
+    /// the header slots as they were read.
+    func recover(_ slots: [HeaderSlot.Reading], _ replay: Replay) throws(StorageError) {
         let reader = JournalReader(header: side.header, file: fileReader, cipher: verification.cipher)
         let (chain, tail, isMarked) = try reader.read()
         if case .damaged(let newest) = tail { throw Self.damage(after: newest) }
@@ -21,7 +22,7 @@ extension PageStore {
             for entry in chain { try reader.withRedo(of: entry) { (_) throws(StorageError) in } }
         }
         // The newer slot may not be durable; readers wait until the life begins.
-        try renewStaleSlots()
+        try renewStaleSlots(slots)
         try side.announcer?.begin(side, isWhole: chain.isEmpty)
         if chain.isEmpty && tail == .clean {
             pipeline.setJournal(JournalWriter(after: side.header, verification.cipher))
@@ -61,12 +62,11 @@ extension PageStore {
     /// Makes both header slots equal again. After a crash between the two writes of a checkpoint, or after damage, a
     /// slot names an older checkpoint or none. Pages that only that checkpoint reaches are free from here on. If the
     /// good slot is lost later, the other must not lead to them.
-    private func renewStaleSlots() throws(StorageError) {
-        for slot in 0..<FileFormat.headerSlotCount
-        where Self.has(side.header, slot: slot, file, verification.cipher) != true {
-            // An unreadable slot is treated like one with other content.
+    private func renewStaleSlots(_ slots: [HeaderSlot.Reading]) throws(StorageError) {
+        // An unreadable slot is treated like one with other content.
+        for (slot, reading) in slots.enumerated() where reading != .valid(side.header) {
             try side.header.encoded(verification.cipher).withBytes { (bytes) throws(StorageError) in
-                try file.writeThrough(bytes, at: slot << FileFormat.sectorShift)
+                try file.writeThrough(bytes, at: UInt64(slot) << FileFormat.sectorShift)
             }
         }
     }
