@@ -23,11 +23,15 @@ package struct LeafParts {
     package var tailSize: Int
     /// The blocks' sizes, in the order of their places.
     package var blocks: [Int]
+    /// A bit for each block of the leaf's former version: whether the leaf has it unchanged. The leaf's first blocks
+    /// are those blocks, in the order of the bits.
+    package var kept: UInt64
 
-    package init(headEnd: Int, tailSize: Int, blocks: [Int]) {
+    package init(headEnd: Int, tailSize: Int, blocks: [Int], kept: UInt64 = 0) {
         self.headEnd = headEnd
         self.tailSize = tailSize
         self.blocks = blocks
+        self.kept = kept
     }
 
     /// Zeros the bytes that are in no part of the leaf.
@@ -36,9 +40,24 @@ package struct LeafParts {
         UnsafeMutableRawBufferPointer(rebasing: leaf[headEnd..<end]).initializeMemory(as: UInt8.self, repeating: 0)
     }
 
-    /// Sizes of the first block, which is the dictionary, and of the others. A larger entry makes its block larger.
+    /// Sizes of the first block, which is the dictionary, and of the others. Only the last block is smaller than half
+    /// of its size. A large entry makes its block larger.
     package static var dictionarySize: Int { 2048 }
-    package static var blockSize: Int { 4096 }
+    package static var blockSize: Int { 3072 }
+    package static var maximumBlocks: Int { 64 }
+}
+
+/// The committed version of a leaf that a transaction has changed: raw, and with its blocks. Valid as long as the bytes
+/// of both.
+package struct FormerLeaf {
+    let blocks: BlockPage
+    package let raw: Bytes
+
+    package var blockCount: Int { blocks.count }
+
+    /// Returns the range of a block in the raw page. The page may be in a mapping of a file that another process
+    /// changes: returns nil if the sizes have become impossible, and they may be others in the next call.
+    package func range(of index: Int) -> Range<Int>? { blocks.place(of: index)?.raw }
 }
 
 /// A stored page whose sizes were checked: with any bytes in the blocks, nothing is read or written outside of it or of
@@ -61,7 +80,6 @@ struct BlockPage {
     static let tailSize = 32
     static let table = 36
     static let tableEntry = 4
-    static let maximumBlocks = 64
 
     /// Reads a stored page. Returns nil if it is not stored in blocks, or its sizes are impossible.
     init?(_ page: Bytes) {
@@ -74,7 +92,7 @@ struct BlockPage {
         count = Int(start.u16(Self.blockCount))
         headSize = Int(start.u16(Self.headSize))
         tailSize = Int(start.u16(Self.tailSize))
-        guard 1...Self.maximumBlocks ~= count else { return nil }
+        guard 1...LeafParts.maximumBlocks ~= count else { return nil }
         var raw = 0
         var compressed = 0
         for index in 0..<count {
@@ -115,6 +133,7 @@ struct BlockPage {
     /// Returns the range of a block in the raw page, and its stored bytes. Returns nil if the sizes have changed since
     /// `init`: the page may be in a mapping of a file that another process changes.
     func place(of index: Int) -> (raw: Range<Int>, stored: Bytes)? {
+        guard 0..<count ~= index else { return nil }
         var raw = firstBlock
         var start = Self.table + Self.tableEntry * count + headSize + tailSize
         for earlier in 0..<index {

@@ -51,17 +51,18 @@ final class LZ4Encoder {
         LZ4_loadDict(prepared, window.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(dictionarySize))
     }
 
-    /// Returns the compressed size, or nil if that is more than `target` holds.
-    func compress(_ source: Bytes, into target: UnsafeMutableRawBufferPointer) -> Int? {
+    /// Returns the compressed size, or nil if that is more than `target` holds. `isLast`: the next block comes after
+    /// another `use`.
+    func compress(_ source: Bytes, into target: UnsafeMutableRawBufferPointer, isLast: Bool = false) -> Int? {
         guard let start = window.baseAddress, let to = target.baseAddress,
             let count = Int32(exactly: source.count), let room = Int32(exactly: target.count)
         else { return nil }
         UnsafeMutableRawBufferPointer(rebasing: window[dictionarySize..<dictionarySize + source.count])
             .copyMemory(from: source)
         // A copy costs less than reading the dictionary again.
-        stream.update(from: prepared, count: 1)
+        if !isLast { stream.update(from: prepared, count: 1) }
         let size = LZ4_compress_fast_continue(
-            stream, (start + dictionarySize).assumingMemoryBound(to: CChar.self),
+            isLast ? prepared : stream, (start + dictionarySize).assumingMemoryBound(to: CChar.self),
             to.assumingMemoryBound(to: CChar.self), count, room, 1)
         return size > 0 ? Int(size) : nil
     }

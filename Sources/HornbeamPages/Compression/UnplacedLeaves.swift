@@ -8,8 +8,15 @@ final class UnplacedLeaves {
         /// The leaf's bytes; nil once it was freed or has its place in the file.
         var bytes: UnsafeMutableRawPointer?
         var byteCount: Int
-        /// The stored form, in the mapping, of the committed leaf that this one replaces.
-        var former: Bytes?
+        var former: Former?
+    }
+
+    /// The committed leaf that another one replaces.
+    struct Former {
+        let pointer: UInt64
+        let birth: UInt64
+        /// Its stored form, in the mapping.
+        let stored: Bytes
     }
 
     @exclusivity(unchecked) private var leaves: [Leaf] = []
@@ -19,10 +26,9 @@ final class UnplacedLeaves {
 
     /// Bytes of memory that stay for later leaves.
     private let keptBound: Int
-    /// Made with the first leaf that is encoded.
-    private var encoder: LeafEncoder?
-
     private let reserve: Int
+    /// Made for the first leaf that is encoded.
+    private(set) lazy var encoder = LeafEncoder(reserve: reserve)
 
     /// `reserve`: number of bytes at the end of stored leaves that stay zero.
     init(keptBound: Int, reserve: Int) {
@@ -45,23 +51,14 @@ final class UnplacedLeaves {
         return UnsafeMutableRawBufferPointer(start: bytes, count: leaves[serial].byteCount)
     }
 
-    /// Passes the leaf of a pointer to `body` as the tree stores it, without a checksum.
-    func withStored<Result>(
-        _ pointer: UInt64, _ parts: LeafParts,
-        _ body: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Result
-    ) throws(StorageError) -> Result {
-        guard let leaf = find(pointer) else {
-            throw .corrupt(Corruption(page: PagePointer.number(pointer), reason: "there is no such leaf in memory"))
-        }
-        let encoder = encoder ?? LeafEncoder(reserve: reserve)
-        self.encoder = encoder
-        parts.clearRest(of: leaf)
-        let former = leaves[Int(PagePointer.number(pointer))].former
-        return try encoder.withStored(leaf, parts, former: former, body)
+    /// Returns the leaf that the leaf of a pointer replaces, if its stored form is in the mapping.
+    func former(of pointer: UInt64) -> Former? {
+        let serial = Int(PagePointer.number(pointer))
+        return serial < leaves.count ? leaves[serial].former : nil
     }
 
     /// A new leaf, its bytes undefined.
-    func add(_ byteCount: Int, former: Bytes? = nil) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
+    func add(_ byteCount: Int, former: Former? = nil) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
         let bytes: UnsafeMutableRawPointer
         if byteCount == CompressedPage.leafSize, let kept = spare.popLast() {
             bytes = kept

@@ -32,8 +32,10 @@ extension PageWriter {
             return (pointer, own)
         }
         let sectors = PageHeader(reading: source).sectors
-        let leaf = side.unplaced.add(
-            Int(sectors) * FileFormat.sectorSize, former: view.storedLeaf(pointer, birth: birth))
+        let former = view.storedLeaf(pointer, birth: birth).map {
+            UnplacedLeaves.Former(pointer: pointer, birth: birth, stored: $0)
+        }
+        let leaf = side.unplaced.add(Int(sectors) * FileFormat.sectorSize, former: former)
         noteMemory()
         leaf.bytes.copyMemory(from: source, byteCount: Int(sectors) * FileFormat.sectorSize)
         // Zeros in place of an unreadable part must not become a page.
@@ -43,17 +45,36 @@ extension PageWriter {
         return leaf
     }
 
-    /// Compresses a leaf, divided in these parts, and gives it a place. Returns its new pointer. Bytes in no part
-    /// become zeros.
-    package func placeLeaf(_ pointer: UInt64, _ parts: LeafParts) throws(StorageError) -> UInt64 {
+    /// Compresses a leaf and gives it a place. Returns its new pointer. `divide` writes the leaf to `page`, which has
+    /// room for the largest one, and returns its parts. It may keep blocks of the leaf's former version, if there is
+    /// one, and leave their bytes in `page` undefined. It is called again without a former version if the leaf isn't
+    /// smaller that way.
+    package func placeLeaf(
+        _ pointer: UInt64, by page: UnsafeMutableRawPointer, _ divide: (FormerLeaf?) -> LeafParts
+    ) throws(StorageError) -> UInt64 {
         guard isOpen else { throw .invalid("the transaction has ended") }
-        let run = try side.unplaced.withStored(pointer, parts) { (stored) throws(StorageError) in
-            let sectors = UInt32(stored.count / FileFormat.sectorSize)
-            let run = SectorRun(start: try takeRun(sectors), count: sectors)
-            newFrame(run, isNode: false).buffer.copyMemory(from: Bytes(stored))
-            return run
+        guard let leaf = side.unplaced.find(pointer) else {
+            throw .corrupt(Corruption(page: PagePointer.number(pointer), reason: "there is no such leaf in memory"))
         }
+        let mark = view.heldMark
+        defer { view.letGo(to: mark) }
+        let page = UnsafeMutableRawBufferPointer(start: page, count: leaf.count)
+        let encoder = side.unplaced.encoder
+        let short = formerLeaf(pointer, encoder).flatMap { encoder.encode(Bytes(page), divide($0), former: $0) }
+        let stored = short ?? encoder.encode(leafInFull: page, divide(nil))
+        let sectors = UInt32(stored.count / FileFormat.sectorSize)
+        let run = SectorRun(start: try takeRun(sectors), count: sectors)
+        newFrame(run, isNode: false).buffer.copyMemory(from: Bytes(stored))
         side.unplaced.free(pointer)
         return PagePointer.make(run.start, sectors: run.count)
+    }
+
+    /// Returns the former version of a leaf: from the cache, where the transaction has read it, or decoded again.
+    private func formerLeaf(_ pointer: UInt64, _ encoder: LeafEncoder) -> FormerLeaf? {
+        guard let former = side.unplaced.former(of: pointer), let blocks = BlockPage(former.stored) else { return nil }
+        guard let known = view.knownLeaf(former.pointer, birth: former.birth),
+            Int(PageHeader(reading: known).sectors) * FileFormat.sectorSize == blocks.rawSize
+        else { return encoder.decode(former: former.stored, blocks) }
+        return FormerLeaf(blocks: blocks, raw: Bytes(start: known, count: blocks.rawSize))
     }
 }

@@ -16,8 +16,8 @@ package final class StoreBuilder {
     private var chunkRun = SectorRun(start: 0, count: 0)
     private var filled = 0
     private var isOpen = true
-    /// Made with the first compressed leaf.
-    private var encoder: LeafEncoder?
+    /// Made for the first compressed leaf.
+    private lazy var encoder = LeafEncoder(reserve: reserve)
     private let keys: StoreKeys?
     private var cipher: (any PageCipher)? { keys?.cipher }
     private var reserve: Int { PageSeal.reserve(cipher) }
@@ -69,17 +69,13 @@ package final class StoreBuilder {
     package func addLeaf(
         _ page: UnsafeMutableRawBufferPointer, _ parts: LeafParts
     ) throws(StorageError) -> UInt64 {
-        parts.clearRest(of: page)
-        let encoder = encoder ?? LeafEncoder(reserve: reserve)
-        self.encoder = encoder
-        return try encoder.withStored(page, parts) { (stored) throws(StorageError) in
-            let sectors = UInt32(stored.count / FileFormat.sectorSize)
-            let run = SectorRun(start: try takePlace(Int(sectors)), count: sectors)
-            try PageHeader.seal(stored, number: run.start, with: cipher)
-            space.take(run)
-            try file.write(Bytes(stored), at: run.byteOffset)
-            return PagePointer.make(run.start, sectors: sectors)
-        }
+        let stored = encoder.encode(leafInFull: page, parts)
+        let sectors = UInt32(stored.count / FileFormat.sectorSize)
+        let run = SectorRun(start: try takePlace(Int(sectors)), count: sectors)
+        try PageHeader.seal(stored, number: run.start, with: cipher)
+        space.take(run)
+        try file.write(Bytes(stored), at: run.byteOffset)
+        return PagePointer.make(run.start, sectors: sectors)
     }
 
     /// Adds the value as a page with this birth, block by block. Each block is verified before it gets the checksum of

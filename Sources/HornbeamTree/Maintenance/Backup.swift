@@ -141,11 +141,7 @@ private struct BackupCopy {
         }
         let isCompressed = Self.isCompressed(record, level, source)
         let page =
-            isCompressed
-            ? try target.addLeaf(
-                UnsafeMutableRawBufferPointer(start: node.base, count: node.view.size),
-                node.compactIntoParts(scratch: buffers + Self.nodeBuffers(view.pageSize) + PageStore.largestNode))
-            : try target.addNode(UnsafeRawPointer(node.base))
+            isCompressed ? try addLeaf(node, to: target) : try target.addNode(UnsafeRawPointer(node.base))
         // Its size in the file, which may be less than its content.
         let sectors = Int(PagePointer.sectors(record.page))
         try note(isCompressed ? sectors * FileFormat.sectorSize : node.view.size, report)
@@ -176,6 +172,12 @@ private struct BackupCopy {
                 Corruption(page: number, reason: "\(count) entries below it, its parent says \(record.count)"))
         }
         return node
+    }
+
+    private func addLeaf(_ leaf: NodeEditor, to target: StoreBuilder) throws(StorageError) -> UInt64 {
+        let page = buffers + Self.nodeBuffers(view.pageSize) + PageStore.largestNode
+        let parts = leaf.divide(into: page)
+        return try target.addLeaf(UnsafeMutableRawBufferPointer(start: page, count: leaf.size), parts)
     }
 
     /// Whether it is a leaf of a compressed tree: its pointer has the number of its sectors.

@@ -55,6 +55,8 @@ final class TestNode {
         }
     }
 
+    func compact() { editor.compact(scratch: scratch) }
+
     /// Returns whether there was room for the new value.
     func replace(at index: Int, _ value: [UInt8]) -> Bool {
         value.withUnsafeBytes { value in

@@ -308,7 +308,10 @@ struct CompressedTreeTests {
             let parts = LeafParts(
                 headEnd: 24, tailSize: 0,
                 blocks: [1000] + [Int](repeating: 4000, count: 7) + [32_768 - 24 - 1000 - 28_000])
-            let forged = page.withUnsafeMutableBytes { LeafEncoder(reserve: 0).withStored($0, parts) { Array($0) } }
+            let encoder = LeafEncoder(reserve: 0)
+            let forged = withExtendedLifetime(encoder) {
+                page.withUnsafeMutableBytes { Array(encoder.encode(leafInFull: $0, parts)) }
+            }
             guard forged.count <= size else { continue }
             image.replaceSubrange(
                 place..<place + size, with: forged + [UInt8](repeating: 0, count: size - forged.count))
@@ -328,46 +331,101 @@ struct CompressedTreeTests {
         read.abort()
     }
 
-    @Test("divides a leaf so that each entry lies in one block, and a change leaves the others' ends", .seeded)
+    /// A leaf in memory, and its stored form, as its transactions leave them.
+    private struct DividedLeaf {
+        let node = TestNode(size: 32_768)
+        let encoder = LeafEncoder(reserve: 0)
+        let former = LeafEncoder(reserve: 0)
+        var stored: [UInt8] = []
+
+        /// Divides, stores and decodes the leaf. Returns its parts.
+        mutating func commit() throws -> LeafParts {
+            let page = UnsafeMutableRawBufferPointer.allocate(byteCount: node.size, alignment: 16)
+            defer { page.deallocate() }
+            let target = try #require(page.baseAddress)
+            page.initializeMemory(as: UInt8.self, repeating: 0xDB)
+            let parts = try stored.withBytes { stored in
+                let blocks = BlockPage(stored)
+                let leaf = blocks.flatMap { former.decode(former: stored, $0) }
+                let parts = node.editor.divide(into: target, former: leaf)
+                self.stored = Array(try #require(encoder.encode(Bytes(page), parts, former: leaf)))
+                return parts
+            }
+            node.bytes.write16(0, PageLayout.flags)
+            let problem = self.stored.withBytes {
+                CompressedPage.decode($0, into: UnsafeMutableRawBufferPointer(start: node.bytes, count: node.size))
+            }
+            #expect(problem == nil)
+            #expect(node.problem == nil)
+            return parts
+        }
+
+        /// Tests that each entry lies in one block, and the sizes of the blocks.
+        func check(_ parts: LeafParts) {
+            var ends: Set<Int> = []
+            var end = node.size - node.view.prefixSize
+            #expect(parts.tailSize == node.view.prefixSize && node.view.deadSize == 0)
+            for block in parts.blocks.reversed() {
+                ends.insert(end)
+                end -= block
+            }
+            #expect(end == node.size - node.view.heapSize)
+            for index in 0..<node.view.count {
+                let cell = node.view.slot(index)..<node.view.slot(index) + node.view.cell(index).size
+                #expect(!ends.contains { $0 > cell.lowerBound && $0 < cell.upperBound })
+            }
+            #expect(parts.blocks.dropFirst().allSatisfy { $0 <= LeafParts.blockSize })
+            #expect(parts.blocks[0] <= LeafParts.dictionarySize)
+            #expect(parts.blocks.dropLast().dropFirst().allSatisfy { $0 >= LeafParts.blockSize / 2 })
+        }
+    }
+
+    @Test("keeps the blocks of a leaf that a transaction hasn't changed, whatever it changes", .seeded)
     func parts() throws {
         var random = SeededGenerator()
-        let store = try TreeStore.open(file: try SimulatedDisk(), options: Self.options())
-        try Self.fill(store, "t", Self.lz4, 0..<100)
-        let read = try store.beginRead()
-        let tree = try #require(try read.tree("t"))
-        let root = try read.opened(tree).pointee.root
-        let leaf = try read.view.node(root.page, birth: root.birth, level: 0)
-        var page = Array(Bytes(start: leaf.base, count: leaf.size))
-        var scratch = page
-        read.abort()
-        var former: [Int] = []
-        var changed = 0
-        for _ in 0..<50 {
-            try page.withUnsafeMutableBytes { page in
-                try scratch.withUnsafeMutableBytes { scratch in
-                    let node = NodeEditor(try #require(page.baseAddress), size: page.count)
-                    let parts = node.compactIntoParts(scratch: try #require(scratch.baseAddress))
-                    var ends: Set<Int> = []
-                    var end = node.size - node.view.prefixSize
-                    for block in parts.blocks.reversed() {
-                        ends.insert(end)
-                        end -= block
-                    }
-                    #expect(end == node.size - node.view.heapSize && parts.tailSize == node.view.prefixSize)
-                    for index in 0..<node.view.count {
-                        let cell = node.view.slot(index)..<node.view.slot(index) + node.view.cell(index).size
-                        #expect(!ends.contains { $0 > cell.lowerBound && $0 < cell.upperBound })
-                    }
-                    #expect(parts.blocks.allSatisfy { $0 <= LeafParts.blockSize })
-                    #expect(parts.blocks[0] <= LeafParts.dictionarySize)
-                    if !former.isEmpty { changed += Set(parts.blocks).subtracting(former).count }
-                    former = parts.blocks
-                    node.remove(at: random.below(node.view.count))
+        var leaf = DividedLeaf()
+        var model: [[UInt8]: [UInt8]] = [:]
+        var (encoded, kept) = (0, 0)
+        for _ in 0..<400 {
+            for _ in 0..<random.below(4) {
+                let key = Self.key(random.below(150))
+                let value = Array(Self.text(random.below(1000)).prefix(random.oneIn(4) ? random.below(190) : 150))
+                let index = leaf.node.keys.firstIndex { !$0.lexicographicallyPrecedes(key) } ?? leaf.node.keys.count
+                let isThere = model[key] != nil
+                if isThere, random.oneIn(2) {
+                    leaf.node.editor.remove(at: index)
+                    model[key] = nil
+                } else {
+                    let node = leaf.node
+                    let fits = isThere ? node.replace(at: index, value) : node.insert(at: index, key, value) != .no
+                    if fits { model[key] = value }
                 }
             }
+            guard !model.isEmpty else { continue }
+            // Cells move, so that they are no longer where the former blocks begin and end.
+            if random.oneIn(20) { leaf.node.compact() }
+            let parts = try leaf.commit()
+            leaf.check(parts)
+            let keys = model.keys.sorted { $0.lexicographicallyPrecedes($1) }
+            #expect(leaf.node.keys == keys)
+            #expect(leaf.node.values == keys.map { model[$0] })
+            kept += parts.kept.nonzeroBitCount
+            encoded += parts.blocks.count - parts.kept.nonzeroBitCount
         }
-        // The block of the entry, and sometimes one whose end was not chosen.
-        #expect(changed < 50 * 3, "\(changed)")
+        #expect(kept > 2 * encoded, "\(kept) \(encoded)")
+    }
+
+    @Test("encodes one block or two for an insertion")
+    func insertion() throws {
+        var leaf = DividedLeaf()
+        for number in 0..<150 {
+            let key = Self.key(number * 89 % 150)
+            let index = leaf.node.keys.firstIndex { !$0.lexicographicallyPrecedes(key) } ?? leaf.node.keys.count
+            #expect(leaf.node.insert(at: index, key, Self.text(number)) == .asIs)
+            let parts = try leaf.commit()
+            leaf.check(parts)
+            #expect(parts.blocks.count - parts.kept.nonzeroBitCount <= 2)
+        }
     }
 
     // A delete of an absent key, or a refused append, counted as a change: the next read reused the memory of
