@@ -20,10 +20,10 @@ extension PageWriter {
         return leaf
     }
 
-    /// A new leaf with the content of the leaf that `pointer` names, which is retired. A leaf of this transaction that
-    /// has no place yet is returned as it is.
+    /// A new leaf with the content of the leaf that `pointer` names, which is retired. The bytes in `unused` are
+    /// undefined. A leaf of this transaction that has no place yet is returned as it is.
     package func copyLeaf(
-        _ pointer: UInt64, birth: UInt64
+        _ pointer: UInt64, birth: UInt64, unused: Range<Int>
     ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
         guard isOpen else { throw .invalid("the transaction has ended") }
         let source = try view.page(pointer, birth: birth, kind: .leaf, level: 0)
@@ -37,7 +37,10 @@ extension PageWriter {
         }
         let leaf = side.unplaced.add(Int(sectors) * FileFormat.sectorSize, former: former)
         noteMemory()
-        leaf.bytes.copyMemory(from: source, byteCount: Int(sectors) * FileFormat.sectorSize)
+        let size = Int(sectors) * FileFormat.sectorSize
+        let rest = min(unused.upperBound, size)
+        leaf.bytes.copyMemory(from: source, byteCount: min(unused.lowerBound, rest))
+        (leaf.bytes + rest).copyMemory(from: source + rest, byteCount: size - rest)
         // Zeros in place of an unreadable part must not become a page.
         try view.checkIsWhole()
         PageHeader.write(to: leaf.bytes, birth: self.birth, kind: .leaf, level: 0, sectors: sectors)

@@ -74,6 +74,8 @@ struct NodeView {
     @inline(__always) var freeSize: Int {
         size &- NodeLayout.heads &- NodeLayout.entryOverhead &* count &- heapSize
     }
+    /// The offsets of these bytes.
+    var freeBytes: Range<Int> { size - heapSize - freeSize..<size - heapSize }
     /// Number of bytes in use, of the capacity.
     var usedSize: Int { NodeLayout.entryOverhead * count + heapSize - deadSize }
 

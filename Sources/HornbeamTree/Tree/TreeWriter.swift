@@ -221,7 +221,7 @@ final class TreeWriter {
                 return (node.page, NodeEditor(UnsafeMutableRawPointer(mutating: leaf.base), size: leaf.size))
             }
             tree.pointee.hasUnplacedLeaves = true
-            let copy = try pages.copyLeaf(node.page, birth: node.birth)
+            let copy = try pages.copyLeaf(node.page, birth: node.birth, unused: leaf.freeBytes)
             return (copy.number, NodeEditor(leaf: copy.bytes))
         }
         if node.birth == birth {
