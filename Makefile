@@ -135,15 +135,20 @@ mirrors: deps
 	$(SWIFT) build -c release --product mirror-worker
 	.build/release/mirror-worker lives $(or $(LIVES),300) $(or $(SEED),1)
 
-# Readers and writers under the thread sanitizer, which needs help with Swift's Mutex: Scripts/tsan-mutex.c.
+# Readers and writers under the thread sanitizer, which needs help with Swift's Mutex: Scripts/tsan-mutex.c. The tests
+# with several threads run in groups: all at once, some would exceed their time limits.
 TSAN = TSAN_OPTIONS=halt_on_error=1 LD_PRELOAD=$(CURDIR)/.build/tsan/tsan-mutex.so
+TSAN_TESTS = $(TSAN) .build/tsan/debug/hornbeamPackageTests.xctest --testing-library swift-testing --filter
 tsan: deps
 	$(SWIFT) build --sanitize=thread --scratch-path .build/tsan --product hornbeam-proof
 	clang -shared -fPIC -O1 -Wall -Wextra -Werror -o .build/tsan/tsan-mutex.so Scripts/tsan-mutex.c
 	$(TSAN) .build/tsan/debug/hornbeam-proof threads 4 $(SEED)
 	$(SWIFT) build --build-tests --sanitize=thread --scratch-path .build/tsan
-	$(TSAN) .build/tsan/debug/hornbeamPackageTests.xctest --testing-library swift-testing \
-	    --filter 'ConcurrencyProofTests|StripedCount|IdlePlaces|IdleReads|PinnedAgain|PageStoreTests|GroupCommit|CheckpointWorker|ArrearsTests|UnwrittenPages|PageCache|DatabaseTests|ObservationTests|LiveConcurrency'
+	$(TSAN_TESTS) 'ConcurrencyProofTests|StripedCount|IdlePlaces|IdleReads|PinnedAgain|PageStoreTests|GroupCommit|CheckpointWorker|ArrearsTests|UnwrittenPages|PageCache|DatabaseTests|ObservationTests|LiveConcurrency'
+	$(TSAN_TESTS) 'WatchTests|LinuxFileTests|CheckpointSteps|CommitPace|ClosingTests|ForkTests|StoreThreads|WriterTurn|Shrinking|RecoveringWriter|CollationTests|PendingWritingTests/concurrent'
+	$(TSAN_TESTS) 'AsyncWrite|CancelledReads|ContextUse|UpkeepTests|OperationLog|KeptSearchers|LiveSections|LongLivedRead' --no-parallel
+	$(TSAN_TESTS) 'IndexBuildTests|ParallelBuild|RegisteredIndexTests|RegisteredState'
+	$(TSAN_TESTS) 'StudioLifeTests|StudioWriteTests|ParcelServiceTests'
 
 # Damaged and forged files, and some of the other proofs, under the address sanitizer.
 asan: deps
