@@ -3,7 +3,9 @@
 
 /// All engines of this build. A peer is included if its header was installed.
 let allEngines: [any Engine.Type] = {
-    var engines: [any Engine.Type] = [HornbeamEngine.self, EncryptedHornbeamEngine.self]
+    var engines: [any Engine.Type] = [
+        HornbeamEngine.self, EncryptedHornbeamEngine.self, LargeCacheHornbeamEngine.self,
+    ]
     #if PEER_LMDB
         engines.append(LMDBEngine.self)
     #endif

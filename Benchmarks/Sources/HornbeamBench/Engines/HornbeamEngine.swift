@@ -26,10 +26,11 @@ final class HornbeamEngine: Engine {
         try self.init(path: path, settings: settings, key: nil)
     }
 
-    /// Opens a store that is encrypted with `key`, or isn't encrypted if it is nil.
-    init(path: String, settings: StoreSettings, key: [UInt8]?) throws {
+    /// Opens a store that is encrypted with `key`, or isn't encrypted if it is nil. `cacheBytes`: 0 for the default.
+    init(path: String, settings: StoreSettings, key: [UInt8]? = nil, cacheBytes: UInt64 = 0) throws {
         var options = hb_options()
         options.struct_size = MemoryLayout<hb_options>.size
+        options.cache_bytes = cacheBytes
         options.durability = UInt32(settings.durability == .full ? HB_DURABLE_FULL : HB_DURABLE_PROCESS)
         var store: OpaquePointer?
         var more = hb_more_options()
@@ -65,21 +66,40 @@ final class HornbeamEngine: Engine {
     }
 }
 
-/// An encrypted store.
-final class EncryptedHornbeamEngine: Engine {
-    static let name = "hornbeam-encrypted"
-    static let features: Set<Feature> = [.getMany, .counts, .compression]
-    static let isDefault = false
+/// Stores with options that aren't the defaults.
+protocol SpecialHornbeamEngine: Engine {
+    var engine: HornbeamEngine { get }
+}
 
-    private let engine: HornbeamEngine
-
-    init(path: String, settings: StoreSettings) throws {
-        engine = try HornbeamEngine(path: path, settings: settings, key: [UInt8](repeating: 0x5A, count: 32))
-    }
+extension SpecialHornbeamEngine {
+    static var features: Set<Feature> { [.getMany, .counts, .compression] }
+    static var isDefault: Bool { false }
 
     func session() throws -> any Session { try engine.session() }
 
     func close() throws { try engine.close() }
+}
+
+/// An encrypted store.
+final class EncryptedHornbeamEngine: SpecialHornbeamEngine {
+    static let name = "hornbeam-encrypted"
+
+    let engine: HornbeamEngine
+
+    init(path: String, settings: StoreSettings) throws {
+        engine = try HornbeamEngine(path: path, settings: settings, key: [UInt8](repeating: 0x5A, count: 32))
+    }
+}
+
+/// A store with a cache of 256 MiB, four times the default.
+final class LargeCacheHornbeamEngine: SpecialHornbeamEngine {
+    static let name = "hornbeam-256"
+
+    let engine: HornbeamEngine
+
+    init(path: String, settings: StoreSettings) throws {
+        engine = try HornbeamEngine(path: path, settings: settings, cacheBytes: 256 << 20)
+    }
 }
 
 final class HornbeamSession: Session {
