@@ -86,7 +86,7 @@ final class LineEditor {
         var count: Int32 = 0
         guard let line = el_gets(editor, &count) else {
             guard count < 0, Interruption.isRequested else { return .end }
-            // What was typed before Ctrl-C belongs to the line that it drops.
+            // Ctrl-C drops the line, and so the keys before it that were not read yet.
             tcflush(STDIN_FILENO, TCIFLUSH)
             return .interrupted
         }

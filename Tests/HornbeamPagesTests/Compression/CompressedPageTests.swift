@@ -126,7 +126,7 @@ struct CompressedPageTests {
             let kept = UInt64(random.below(256)) | 1
             let (short, parts) = keeping(kept, of: page)
             let result = try #require(stored(short, parts, former: stored(page)))
-            // The same page with all bytes.
+            // This page has the bytes of the kept blocks too.
             var whole = short
             let raw = decoded(result).page
             whole.replaceSubrange(200..., with: raw[200...])
