@@ -260,24 +260,26 @@ final class UnwrittenPages: @unchecked Sendable {
     private func nextPiece(
         of list: [UInt64], from place: inout Int, into staging: UnsafeMutableRawBufferPointer
     ) -> [UInt64] {
-        monitor.locked {
+        var pages: [UnsafeMutableRawPointer] = []
+        let piece = monitor.locked {
             let sectors = UInt64(pageSize / FileFormat.sectorSize)
             inFlight.removeAll(keepingCapacity: true)
-            var count = 0
-            while place < list.count, (count + 1) * pageSize <= staging.count {
+            while place < list.count, (pages.count + 1) * pageSize <= staging.count {
                 if let last = inFlight.last, list[place] != last + sectors { break }
-                guard let page = find(list[place]) else {
-                    place += 1
-                    break
-                }
-                UnsafeMutableRawBufferPointer(rebasing: staging[(count * pageSize)...])
-                    .copyMemory(from: UnsafeRawBufferPointer(start: page, count: pageSize))
-                inFlight.append(list[place])
-                count += 1
+                let page = find(list[place])
+                if page != nil { inFlight.append(list[place]) }
                 place += 1
+                guard let page else { break }
+                pages.append(page)
             }
             return inFlight
         }
+        // Without the lock, which the writer takes for each page that it frees: pages on their way stay where they are.
+        for (index, page) in pages.enumerated() {
+            UnsafeMutableRawBufferPointer(rebasing: staging[(index * pageSize)...])
+                .copyMemory(from: UnsafeRawBufferPointer(start: page, count: pageSize))
+        }
+        return piece
     }
 
     /// Copies pages that are on their way to the file, and so stay at their addresses, to the cache.
