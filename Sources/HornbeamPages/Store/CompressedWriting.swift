@@ -66,6 +66,7 @@ extension PageWriter {
         let short = formerLeaf(pointer, encoder).flatMap { encoder.encode(Bytes(page), divide($0), former: $0) }
         let stored = short ?? encoder.encode(leafInFull: page, divide(nil))
         let sectors = UInt32(stored.count / FileFormat.sectorSize)
+        keepLeafRun()
         let run = SectorRun(start: try takeRun(sectors), count: sectors)
         newFrame(run, isNode: false).buffer.copyMemory(from: Bytes(stored))
         side.unplaced.free(pointer)

@@ -309,6 +309,7 @@ package final class PageStore: @unchecked Sendable {
         do throws(StorageError) { try pipeline.checkUsable() } catch { return nil }
         do throws(StorageError) {
             try checkpointIfNeeded()
+            side.giveLeafRun()
             try shrinkRing()
             try cutGrownTail()
             try dropGrowth()

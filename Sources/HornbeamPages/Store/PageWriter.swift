@@ -33,6 +33,7 @@ package final class PageWriter {
     @exclusivity(unchecked) var openLongPages = OpenLongPages()
     /// The space that this transaction must leave free.
     @exclusivity(unchecked) private var reserve: SpaceReserve
+    @exclusivity(unchecked) private var hasKeptLeafRun = false
     /// The change in the number of entries, which the tree layer notes before commit.
     @exclusivity(unchecked) var entryChange = EntryChange()
     @exclusivity(unchecked) private(set) var isOpen = true
@@ -114,11 +115,19 @@ package final class PageWriter {
         }
     }
 
+    /// Called before a leaf of a compressed tree gets its place.
+    func keepLeafRun() {
+        guard reserve == .transaction, !hasKeptLeafRun else { return }
+        // Once in a transaction: where there is no room each try takes a while.
+        hasKeptLeafRun = true
+        side.keepLeafRun()
+    }
+
     func takeRun(_ sectors: UInt32) throws(StorageError) -> UInt64 {
         do throws(StorageError) {
             return try side.takeRun(sectors, keeping: reserve)
         } catch .full(let path) {
-            try findRoom(path)
+            if reserve != .freeing || !side.giveLeafRun() { try findRoom(path) }
             return try takeRun(sectors)
         }
     }

@@ -72,6 +72,8 @@ final class WriterSide {
     @exclusivity(unchecked) var checkpointLeap: UInt64
     /// `usedNumber` before the first transaction of an encrypted store's life.
     @exclusivity(unchecked) private var leaptNumber: UInt64?
+    /// See `keepLeafRun`.
+    @exclusivity(unchecked) private var leafRun: SectorRun?
     /// Number of commits by a checkpoint, since the ring last grew, for whose redo it was too small.
     @exclusivity(unchecked) var oversizedCommits = 0
 
@@ -322,6 +324,31 @@ extension WriterSide {
 
     /// Whether half of the room for freeing is left.
     var hasRoomForFreeing: Bool { space.freeNodes >= nodes(of: .freeing) + freeingNodes / 2 }
+
+    /// Keeps some sectors in a row for the leaves of compressed trees that a deletion in a full file writes anew: with
+    /// free sectors here and there, as the other reserves have them, a leaf may find no place. The run is held, so no
+    /// page goes there, but belongs to no state. Does nothing if there is one, or no room.
+    func keepLeafRun() {
+        let count = Swift.min(Self.leafRunSectors, freeingNodes * space.pageSectors)
+        guard leafRun == nil, file.isDurable, space.limit == nil, count > 0,
+            let first = try? takeRun(UInt32(count), .lowest, keeping: .transaction)
+        else { return }
+        let run = SectorRun(start: first, count: UInt32(count))
+        space.retire(run)
+        leafRun = run
+    }
+
+    /// Frees the run, for such a deletion, or because the file is to become shorter. Returns whether there was one.
+    @discardableResult
+    func giveLeafRun() -> Bool {
+        guard let run = leafRun else { return false }
+        leafRun = nil
+        space.release(run)
+        return true
+    }
+
+    /// Enough for four leaves that hardly compress.
+    private static var leafRunSectors: Int { 4 * (CompressedPage.leafSize / FileFormat.sectorSize + 1) }
 
     private var directorySectors: UInt32 {
         SpaceDirectoryPage.sectors(maps: space.changedMaps.count, reserve: verification.reserve)

@@ -64,9 +64,10 @@ struct FullDiskTests {
         try expectRoom(store, &random, count: count / 4, longest: longest)
     }
 
-    @Test("ranges of a compressed tree can be deleted", arguments: [300, 3_000])
-    func deletingRanges(longest: Int) throws {
-        var random = SeededGenerator()
+    /// With the seeds 1 and 33 there were free sectors enough, but not eight of them in a row for a leaf.
+    @Test("ranges of a compressed tree can be deleted", arguments: [300, 3_000], [1, 33, SeededGenerator.seed])
+    func deletingRanges(longest: Int, seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
         let (store, keys) = try full(&random, isCompressed: true, longest: longest)
         for first in stride(from: UInt8(0), to: 192, by: 16) {
             let write = try store.beginWrite()

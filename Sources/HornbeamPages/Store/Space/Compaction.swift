@@ -55,6 +55,7 @@ extension PageStore {
         guard !side.tip.isRead, !side.older.contains(where: \.isRead) else { return nil }
         // Space that a running checkpoint frees is free after its end.
         try clearWay()
+        side.giveLeafRun()
         guard let end = side.space.worthwhileEnd else { return nil }
         side.space.limit = Int(end / FileFormat.extentSectors)
         return CompactionLimit(
@@ -192,6 +193,7 @@ extension WriterSide {
 
     /// Sets the space map's limit for `wanted` sectors besides the ring, which may follow the limit.
     func setLimit(_ wanted: UInt64, ring: UInt64) -> CompactionLimit {
+        giveLeafRun()
         let (limit, end) = ends(for: wanted, ring: ring)
         space.limit = Int(limit / FileFormat.extentSectors)
         return CompactionLimit(
