@@ -114,7 +114,7 @@ typedef struct {
     uint32_t durability;       /* HB_DURABLE_…: for transactions that don't choose their own */
     uint32_t page_size;        /* of a new store: a power of two, 4,096 to 65,536; default 8,192 */
     uint64_t cache_bytes;      /* memory for changed and decoded pages, and for all pages of an unmapped store */
-    uint64_t checkpoint_bytes; /* checkpoint once the journal has this many bytes; default: half of it */
+    uint64_t checkpoint_bytes; /* checkpoint once the journal has this many bytes; default: three quarters */
     uint32_t read_only;        /* not 0: never write; the file must exist */
     uint32_t in_memory;        /* not 0: no file, closing discards all; `path` is ignored and may be NULL */
     uint32_t lock_wait_ms;     /* time to wait for another process that has the file open */
@@ -361,7 +361,7 @@ typedef struct {
     uint64_t pinned_bytes;           /* pages that open transactions keep in the cache, */
     uint64_t copied_bytes;           /* copies of values that they returned, */
     uint64_t private_bytes;          /* and their memory outside of the budget */
-    uint64_t dirty_bytes;            /* pages of commits that no checkpoint has: in memory, or being written */
+    uint64_t dirty_bytes;            /* pages of the newest state that the last checkpoint lacks */
     uint64_t checkpoint_retired_bytes; /* of retired_bytes: held by the last checkpoint, and by no newer snapshot */
     uint64_t reader_pinned_bytes;    /* of pinned_bytes, copied_bytes and private_bytes: the share of read */
     uint64_t reader_copied_bytes;    /* transactions; the rest is the write transaction's */

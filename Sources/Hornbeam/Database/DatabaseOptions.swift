@@ -43,7 +43,7 @@ extension Database {
         /// except entities of types with `static let keepsDeleted = true`. Deleted entities in a file stay until they
         /// are purged: `Deleted<Post>.purge(before: nil, from: &context)`.
         public var keepsDeleted = DeletedRetention.never
-        /// A checkpoint begins when the journal has this number of bytes. 0 means half of the journal.
+        /// A checkpoint begins when the journal has this number of bytes. 0 means three quarters of the journal.
         public var checkpointBytes = 0
         /// The key of an encrypted file: a new file is encrypted with it, and an existing one must be. Nil for a file
         /// that isn't encrypted. Has no effect in memory.
@@ -95,7 +95,7 @@ extension Database {
         public var olderStates: Int { engine.olderSnapshots }
         /// The part of the journal that was written since the last checkpoint. A recovery reads it.
         public var journalBytes: UInt64 { engine.journalBytes }
-        /// The size of the journal. A checkpoint is due when half of it is used.
+        /// The size of the journal. A checkpoint is due when three quarters of it are used.
         public var journalCapacityBytes: UInt64 { engine.journalCapacityBytes }
         /// The size of a node page.
         public var pageSize: Int { engine.pageSize }
@@ -103,7 +103,7 @@ extension Database {
         public var transaction: UInt64 { engine.transaction }
         /// Number of the newest checkpoint.
         public var checkpoint: UInt64 { engine.checkpoint }
-        /// Size of the pages that were written since the last checkpoint. The medium may not have them yet, but the
+        /// Size of the newest pages that the last checkpoint doesn't have. The medium may not have them yet, but the
         /// journal can restore them.
         public var dirtyBytes: UInt64 { engine.dirtyBytes }
         /// Memory for the pages of the open write transaction.

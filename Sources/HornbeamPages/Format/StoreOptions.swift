@@ -36,13 +36,13 @@ package struct StoreOptions: Sendable {
     package var createIfMissing = true
     /// Time to wait for another process that has the file open.
     package var lockWaitMilliseconds: Int = 0
-    /// Checkpoint when the journal holds this many bytes; 0 means half of the journal ring.
+    /// Checkpoint when the journal holds this many bytes; 0 means three quarters of the journal ring.
     package var checkpointBytes: Int = 0
     /// Size of a new file's journal ring, in sectors. (For tests that count records; the ring grows with the load by
     /// itself.)
     package var firstRingSectors: UInt64 = FileFormat.initialJournalSectors
-    /// Checkpoint when commits have made this many bytes of pages.
-    package var checkpointDirtyBytes: Int = 128 << 20
+    /// Checkpoint when the last one lacks this many bytes of pages, so that the medium never has to take much at once.
+    package var checkpointDirtyBytes: Int = 256 << 20
     /// Checkpoint after this time without a commit (in a file opened by its path); 0 turns that off.
     package var idleMilliseconds: Int = 1000
 

@@ -57,6 +57,8 @@ struct JournalWriter {
     private(set) var writtenEnd: UInt64
     /// Bytes before this position that are not durable may be lost. See `noteFault`.
     private var doubtfulEnd: UInt64 = 0
+    /// Size of the newest record.
+    private var newestSize: UInt64 = 0
 
     /// Maximum number of kept bytes. If there are more they are written, whatever their durability, and read from the
     /// file when needed.
@@ -78,6 +80,14 @@ struct JournalWriter {
 
     /// Number of sectors of the records since the last durable checkpoint.
     var usedSectors: UInt64 { (end.position.ceilSector - start) >> FileFormat.sectorShift }
+
+    /// Whether a checkpoint is due: a quarter of the ring is left, or less than another record like the newest needs.
+    /// Each checkpoint writes every page that was changed since the last one, however often, so the fewer the better;
+    /// the rest of the ring is for commits meanwhile.
+    var isNearlyFull: Bool {
+        let size = UInt64(ring.byteCount)
+        return size - (end.position.ceilSector - start) < max(size / 4, newestSize)
+    }
 
     /// The largest redo that one record may have: half of the ring.
     var maximumRedo: Int { JournalRecord.maximumPayload(ringBytes: ring.byteCount) - PageSeal.reserve(cipher) }
@@ -104,6 +114,7 @@ struct JournalWriter {
             end.previous = record.append(payload: redo, to: &kept)
         }
         end.position += record.size
+        newestSize = record.size
         end.transaction = transaction
     }
 

@@ -83,7 +83,7 @@ extension PageStore {
         try complete(commit)
         guard side.pace.isUnderWay else { return }
         let sectors = commit.born.reduce(0) { $0 + Int($1.count) }
-        side.pace.wait(made: sectors << FileFormat.sectorShift) { side.allDirtyBytes }
+        side.pace.wait(made: sectors << FileFormat.sectorShift)
     }
 
     /// Commits a transaction without changes: makes earlier commits durable. Throws if the one that it was built on
@@ -100,8 +100,7 @@ extension PageStore {
     /// but it may have no commit of its own; so the store's thread is notified anyway.
     private func tidy() {
         worker.noteCommit(in: self)
-        let (used, capacity) = pipeline.journalUse
-        if used > capacity / 2 { worker.wakeUnlessBusy() }
+        if pipeline.isJournalNearlyFull { worker.wakeUnlessBusy() }
         if verification.unwritten?.isNearlyFull == true { worker.wakeForRoom() }
         guard turn.tryTake(briefly: true) else { return }
         defer { turn.give() }
@@ -134,6 +133,7 @@ extension PageStore {
         try clearWay()
         try writePages()
         let current = side.tip.transaction
+        let dirtyPages = side.dirtyPages
         side.retired.pin(current)
         side.retire(freed, death: next.transaction)
         do throws(StorageError) {
@@ -142,6 +142,7 @@ extension PageStore {
             if case .failed = error { throw error }
             // The abort that follows puts back the pages themselves.
             side.retired.forget(heldBy: current)
+            side.dirtyPages = dirtyPages
             side.unpin(current)
             throw error
         }
@@ -269,10 +270,7 @@ extension PageStore {
                 throw .invalid("writing to \(file.path) failed earlier: close the store and open it again")
             }
             try file.write(Bytes(pages), at: number << FileFormat.sectorShift)
-            side.noteWritten(pages.count)
             for offset in stride(from: 0, to: pages.count, by: pageSize) {
-                let birth = pages.loadUnaligned(fromByteOffset: offset + PageLayout.birth, as: UInt64.self)
-                side.noteLate(pageSize, birth: UInt64(littleEndian: birth))
                 verification.mark(number + UInt64(offset) >> FileFormat.sectorShift)
             }
         }
@@ -327,7 +325,6 @@ extension PageStore {
 
     private func write(_ pages: Bytes, at offset: UInt64, _ startsWriteBack: Bool) throws(StorageError) {
         try file.write(pages, at: offset)
-        side.noteWritten(pages.count)
         if startsWriteBack, pages.count >= Self.largeRun {
             file.startWriteBack(at: offset, count: UInt64(pages.count))
         }

@@ -341,6 +341,9 @@ final class CommitPipeline: @unchecked Sendable {
     /// The newest transaction in the journal, which changes with every commit.
     var newestNumber: UInt64 { monitor.locked { journal?.end.transaction ?? 0 } }
 
+    /// Whether the ring makes a checkpoint due.
+    var isJournalNearlyFull: Bool { monitor.locked { journal?.isNearlyFull ?? false } }
+
     /// Number of sectors of the ring that are in use, and of the whole ring.
     var journalUse: (used: UInt64, capacity: UInt64) {
         monitor.locked { (journal?.usedSectors ?? 0, journal?.ring.count ?? 0) }

@@ -84,7 +84,6 @@ package final class LongPageWriter {
         do throws(StorageError) {
             try pages.checkWritable()
             try page.append(bytes, to: pages.side.file)
-            pages.side.noteWritten(bytes.count)
         } catch {
             cancel()
             throw error
@@ -109,8 +108,6 @@ package final class LongPageWriter {
             throw error
         }
         guard let run = pages.openLongPages.remove(number) else { return }
-        // The head, and the rest of the last sector after the value.
-        pages.side.noteWritten(run.byteCount - Int(size))
         pages.side.usedNumber = Swift.max(pages.side.usedNumber, birth)
         pages.side.frames.addSpilled(run)
     }

@@ -246,6 +246,7 @@ extension WriterSide {
         spaceMaps = maps
         for (index, map) in maps.enumerated() { try load(map, index) }
         try reserveOwn()
+        dirtyPages.open(header.transaction, inUse: liveSectors)
     }
 
     private func spacePage(_ place: PageReference, _ kind: PageKind, sectors: UInt32) -> Verification.Expectation {

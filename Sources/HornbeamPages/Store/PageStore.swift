@@ -373,7 +373,6 @@ package final class PageStore: @unchecked Sendable {
             figures.transaction = newest.state.transaction
             return figures
         }
-        figures.dirtyBytes = UInt64(side.allDirtyBytes)
         figures.writerBytes = UInt64(Swift.max(0, side.frameBytes.load(ordering: .relaxed)))
         figures.cache = cache.figures
         figures.isEncrypted = verification.cipher != nil
@@ -402,8 +401,11 @@ package final class PageStore: @unchecked Sendable {
             figures.snapshotBytes = side.retired.sectors(heldByAnyOf: held) << FileFormat.sectorShift
             figures.olderSnapshots = read.count
         }
-        figures.checkpointRetiredBytes = side.checkpointRetiredSectors << FileFormat.sectorShift
+        side.dirtyPages.count(inUse: side.liveSectors)
         let journal = pipeline.journalUse
+        side.pace.note(newer: side.dirtyPages.newSectors << FileFormat.sectorShift, journalUse: journal.used)
+        figures.dirtyBytes = file.isDurable ? UInt64(side.dirtyPages.sectors) << FileFormat.sectorShift : 0
+        figures.checkpointRetiredBytes = side.checkpointRetiredSectors << FileFormat.sectorShift
         figures.journalBytes = journal.used << FileFormat.sectorShift
         figures.journalCapacityBytes = file.isDurable ? UInt64(side.header.journal.byteCount) : 0
         figures.pageSize = pageSize

@@ -383,11 +383,15 @@ package final class PageWriter {
             isOpen = false
             return
         }
+        let hadChanges = hasChanges
         // In this order, because some of the freed pages are its own.
         for page in freed { side.space.unreserve(page.run) }
         for frame in frames.inFileOrder() { side.release(frame.run) }
         frames.forEachSpilled { side.release($0) }
         releaseOpenLongPages(from: 0)
+        releaseUnused()
+        // A checkpoint beneath it has counted its pages.
+        if hadChanges { store.noteStatistics() }
         end()
     }
 

@@ -56,7 +56,7 @@ struct Newest {
 }
 
 /// Figures of a store, in bytes unless stated otherwise. Figures of the file are as of its last commit or checkpoint;
-/// figures of dirty pages and of the cache are current. All displays of figures use these.
+/// those of memory are current. All displays of figures use these.
 package struct PageStatistics: Sendable, Equatable {
     package var fileBytes: UInt64 = 0
     /// Pages of the newest state and the store's own sectors.
@@ -70,7 +70,7 @@ package struct PageStatistics: Sendable, Equatable {
     /// The part of `retiredBytes` whose newest holder is the last checkpoint. The next checkpoint frees it, except for
     /// pages that older snapshots hold too.
     package var checkpointRetiredBytes: UInt64 = 0
-    /// Pages, in memory or written, that no durable checkpoint has. The medium may not have them.
+    /// Pages of the newest state, in memory or written, that no durable checkpoint has. The medium may not have them.
     package var dirtyBytes: UInt64 = 0
     /// Memory of the open write transaction's pages that are not written yet.
     package var writerBytes: UInt64 = 0

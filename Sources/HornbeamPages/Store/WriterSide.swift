@@ -49,15 +49,10 @@ final class WriterSide {
     /// The running checkpoint.
     @exclusivity(unchecked) var run: CheckpointRun?
     let pace = CommitPace()
-    /// The transaction of the running checkpoint's state, and the bytes of that state's pages that were written since
-    /// it began. Any thread.
-    private let lateState = Atomic<UInt64>(0)
-    private let late = Atomic<Int>(0)
     /// `CommitPipeline.faultCount` when the last durable checkpoint began to write.
     var knownFaults = 0
-    /// Bytes of pages that were written and that no durable checkpoint has. The medium may not have them. Any thread
-    /// reads it.
-    let dirtyBytes = Atomic<Int>(0)
+    /// The pages that no durable checkpoint has.
+    @exclusivity(unchecked) var dirtyPages = DirtyPages()
     /// Bytes that the page cache has lent for frames, including frames kept for the next transaction.
     @exclusivity(unchecked) var lentBytes = 0
     /// Bytes of memory that the open transaction's pages take. Any thread reads it.
@@ -127,41 +122,14 @@ extension WriterSide {
     /// Sets the number of bytes of memory that the open transaction's pages take.
     func noteFrames(_ bytes: Int) { frameBytes.store(bytes, ordering: .relaxed) }
 
-    /// Counts bytes of pages that were written to the file. A file in memory has no medium.
-    func noteWritten(_ bytes: Int) {
-        if file.isDurable { dirtyBytes.add(bytes, ordering: .relaxed) }
-    }
-
-    /// Bytes in use, without the journal's ring.
-    var liveBytes: Int { (space.liveSectors - Int(header.journal.count)) << FileFormat.sectorShift }
-
-    /// Notes that a checkpoint of this state begins.
-    func beginLate(upTo state: UInt64) {
-        late.store(0, ordering: .relaxed)
-        lateState.store(state, ordering: .relaxed)
-    }
-
-    var lateBytes: Int { late.load(ordering: .relaxed) }
-
-    /// Counts a committed page that was only in memory and was written to the file. (A write while a checkpoint begins
-    /// may count for both; the next one corrects that.)
-    func noteLate(_ bytes: Int, birth: UInt64) {
-        if birth <= lateState.load(ordering: .relaxed) { late.add(bytes, ordering: .relaxed) }
-    }
+    /// Number of sectors in use, without the journal's ring.
+    var liveSectors: Int { space.liveSectors - (file.isDurable ? Int((run?.plan.journal ?? header.journal).count) : 0) }
+    var liveBytes: Int { liveSectors << FileFormat.sectorShift }
 
     /// Number of sectors of the retired pages that the last durable checkpoint holds and no newer snapshot does.
     var checkpointRetiredSectors: UInt64 {
         header.checkpoint > 0 ? retired.sectors(heldBy: header.transaction) : 0
     }
-
-    /// `dirtyBytes`, plus the bytes of pages that are only in memory. Any thread.
-    var allDirtyBytes: Int {
-        let unwritten = verification.unwritten.map { $0.count * $0.pageSize } ?? 0
-        return Swift.max(0, dirtyBytes.load(ordering: .relaxed)) + unwritten
-    }
-
-    /// Dirty bytes that the running checkpoint, if there is one, will not cover.
-    var newDirtyBytes: Int { allDirtyBytes - (run?.allDirtyBytes ?? 0) }
 }
 
 // MARK: Pins
@@ -185,6 +153,7 @@ extension WriterSide {
     /// Retires pages that are no longer in the newest state. They stay as long as a pin holds them.
     func retire(_ pages: [RetiredPages.Page], death: UInt64) {
         for page in pages {
+            dirtyPages.note(page)
             if retired.add(page, death: death) { space.retire(page.run) } else { release(page.run) }
         }
     }

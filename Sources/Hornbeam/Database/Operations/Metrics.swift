@@ -112,7 +112,7 @@ private let metrics: [Metric] = [
     },
     .gauge("journal_bytes", "Journal since the last checkpoint, which a recovery reads.") { $0.journalBytes },
     .gauge("journal_capacity_bytes", "Size of the journal.") { $0.journalCapacityBytes },
-    .gauge("dirty_bytes", "Pages written since the last checkpoint.") { $0.dirtyBytes },
+    .gauge("dirty_bytes", "Newest pages that the last checkpoint lacks.") { $0.dirtyBytes },
     .gauge("writer_bytes", "Memory of the open write's pages.") { $0.writerBytes },
     .gauge("transaction", "Number of the newest committed transaction.") { $0.transaction },
     .gauge("checkpoint", "Number of the newest checkpoint.") { $0.checkpoint },

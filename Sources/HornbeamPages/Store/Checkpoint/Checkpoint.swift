@@ -51,24 +51,18 @@ extension PageStore {
     /// In the turn: the change of the ring by a checkpoint that commits have made due; nil if none is due.
     func dueCheckpoint() -> RingChange? {
         guard file.isDurable, !isClosed, side.run?.isWritten ?? true else { return nil }
-        let (used, capacity) = pipeline.journalUse
-        if used > capacity / 2 { return side.grownRing.map { .new($0) } ?? RingChange.keep }
+        if pipeline.isJournalNearlyFull { return side.grownRing.map { .new($0) } ?? RingChange.keep }
         let asked = UInt64(Swift.max(0, options.checkpointBytes)) >> FileFormat.sectorShift
-        let pinned = Int(side.checkpointRetiredSectors) << FileFormat.sectorShift
         guard
-            asked > 0 && used >= asked || side.newDirtyBytes > options.checkpointDirtyBytes
-                || side.run == nil && pinned > spaceBound
+            asked > 0 && pipeline.journalUse.used >= asked
+                || side.dirtyPages.newSectors << FileFormat.sectorShift > options.checkpointDirtyBytes
         else { return nil }
         return side.wantedRing.map { .new($0) } ?? RingChange.keep
     }
 
-    /// In the turn: bytes of pages that commits may retire before a checkpoint is due. These pages take space as long
-    /// as the last checkpoint reaches them, so the limit depends on the space in use.
-    private var spaceBound: Int { Swift.max(Self.leastSpaceBound, side.liveBytes / 4 * 3) }
-    /// In the turn: bytes of pages that commits should make at most while a checkpoint is running.
-    private var boundMeanwhile: Int { Swift.max(Self.leastSpaceBound, side.liveBytes) }
-
-    private static var leastSpaceBound: Int { 16 << 20 }
+    /// In the turn: bytes of pages that commits should make at most while a checkpoint is running. They take space in
+    /// addition to the pages of both checkpoints.
+    private var boundMeanwhile: Int { Swift.max(16 << 20, side.liveBytes / 4) }
 
     /// In the turn, after a commit, which must not fail any more. After an error the journal stays as it is until the
     /// next commit.
@@ -178,15 +172,15 @@ extension PageStore {
         let mark = pipeline.closeJournalSector()
         var header = plan.header(of: state, after: side.header, fileSectors: side.space.sectorCount, mark: mark)
         if let keys { header.keys = keys }
+        side.dirtyPages.begin(state.transaction, inUse: space.liveSectors - Int(plan.journal.count))
+        let journal = pipeline.journalUse
         let run = CheckpointRun(
             state: state, former: side.header, header: header, plan: plan, images: plan.images(space), mark: mark,
-            ringUse: pipeline.journalUse.used,
-            dirtyBytes: side.dirtyBytes.load(ordering: .relaxed), allDirtyBytes: side.allDirtyBytes, faults: faults,
-            rewrites: faults != side.knownFaults, cipher: verification.cipher)
+            ringUse: journal.used, dirtyBytes: side.dirtyPages.sectors << FileFormat.sectorShift,
+            faults: faults, rewrites: faults != side.knownFaults, cipher: verification.cipher)
         side.retired.pin(state.transaction)
         side.run = run
-        side.beginLate(upTo: state.transaction)
-        side.pace.begin(bytes: run.allDirtyBytes, bound: boundMeanwhile)
+        side.pace.begin(bytes: run.dirtyBytes, bound: boundMeanwhile, journal: journal)
         return run
     }
 
@@ -207,6 +201,7 @@ extension PageStore {
             return error
         case .undone(let error):
             side.run = nil
+            side.dirtyPages.end(isDurable: false)
             run.plan.undo(side)
             side.unpin(run.state.transaction)
             noteStatistics()
@@ -224,7 +219,7 @@ extension PageStore {
         side.checkpointLeap = 0
         side.spaceMaps = run.plan.maps
         side.knownFaults = run.faults
-        side.dirtyBytes.subtract(run.dirtyBytes + side.lateBytes, ordering: .relaxed)
+        side.dirtyPages.end(isDurable: true)
         side.shrinking.note(peak: side.occupiedSectors)
         for dropped in run.plan.dropped { side.release(dropped) }
         if run.former.checkpoint > 0 { side.unpin(run.former.transaction) }

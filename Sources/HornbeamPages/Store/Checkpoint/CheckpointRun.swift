@@ -14,10 +14,8 @@ final class CheckpointRun: @unchecked Sendable {
     let mark: JournalMark?
     /// Number of sectors of the records before the mark.
     let ringUse: UInt64
-    /// Bytes of pages that were in the file when it began, and may not be on the medium until it is durable.
+    /// Bytes of the state's pages that the former checkpoint lacks.
     let dirtyBytes: Int
-    /// Dirty bytes including the pages that were only in memory then.
-    let allDirtyBytes: Int
     /// The pipeline's count of faults when it began, and whether the count has changed since the former checkpoint
     /// began.
     let faults: Int
@@ -44,7 +42,7 @@ final class CheckpointRun: @unchecked Sendable {
     init(
         state: PublishedState, former: HeaderSlot, header: HeaderSlot, plan: CheckpointPlan,
         images: [SpacePageImage], mark: JournalMark?, ringUse: UInt64,
-        dirtyBytes: Int, allDirtyBytes: Int, faults: Int, rewrites: Bool, cipher: (any PageCipher)?
+        dirtyBytes: Int, faults: Int, rewrites: Bool, cipher: (any PageCipher)?
     ) {
         self.state = state
         self.former = former
@@ -54,7 +52,6 @@ final class CheckpointRun: @unchecked Sendable {
         self.mark = mark
         self.ringUse = ringUse
         self.dirtyBytes = dirtyBytes
-        self.allDirtyBytes = allDirtyBytes
         self.faults = faults
         self.rewrites = rewrites
         self.cipher = cipher
@@ -73,7 +70,7 @@ final class CheckpointRun: @unchecked Sendable {
     /// The event of a run that is durable.
     var event: StoreEvent {
         .checkpointed(
-            transaction: state.transaction, pageBytes: allDirtyBytes,
+            transaction: state.transaction, pageBytes: dirtyBytes,
             journalBytes: ringUse << FileFormat.sectorShift, duration: began.duration(to: .now))
     }
 
@@ -115,7 +112,7 @@ extension CheckpointRun {
             // The sync may take long, so states that others wait for are told before it.
             if store.isAwaited { store.catchUp() }
             if rewrites { try rewritePages(file) }
-            if dirtyBytes + store.side.lateBytes >= Self.largeWriteBack { startWriteBack(file) }
+            if dirtyBytes >= Self.largeWriteBack { startWriteBack(file) }
             try plan.writeRing(file)
             for image in images { try image.write(to: file, cipher) }
             try store.tellBeginning()

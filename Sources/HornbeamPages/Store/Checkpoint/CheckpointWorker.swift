@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that checkpoints beside readers and the writer: when the journal is half full, when many pages were made
-// or put aside, or when there was no commit for a while. In a store without a thread, because none may be free
+// The thread that checkpoints beside readers and the writer: when the journal is nearly full, when many pages are
+// dirty, or when there was no commit for a while. In a store without a thread, because none may be free
 // (`StoreThreads`), the commits themselves checkpoint. The thread also makes room for pages in memory, and gives space
 // back after a checkpoint. After a moment without a commit it writes for other processes what they couldn't read yet,
 // and sooner if one of them waits.

@@ -265,16 +265,16 @@ struct CheckpointWorkerTests {
         try store.close()
     }
 
-    /// Under load nobody noticed that the ring was half full if the turn was taken at the end of every commit. It
+    /// Under load nobody noticed that the ring was nearly full if the turn was taken at the end of every commit. It
     /// filled up, and one commit paid for a whole checkpoint. Now the thread is woken without the turn.
-    @Test("is woken by a ring that is half full, whichever thread has the turn")
-    func halfFull() throws {
+    @Test("is woken by a ring that is nearly full, whichever thread has the turn")
+    func nearlyFull() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
         let store = try open(folder)
         usleep(50_000)
         let before = store.statistics.checkpoint
-        for value: UInt64 in 1...6 {
+        for value: UInt64 in 1...9 {
             let pending = try Self.enter(value, store, padding: 100_000)
             let other = try store.beginWrite()
             try store.complete(pending)

@@ -13,12 +13,15 @@ struct CommitPaceTests {
     @Test("is unlimited without a checkpoint, and as long as they make little during one")
     func free() {
         let pace = CommitPace()
-        pace.wait(made: 1 << 40) { .max }
+        pace.note(newer: .max)
+        pace.wait(made: 1 << 40)
         pace.begin(bytes: 100, bound: 1000)
-        pace.wait(made: 400) { 100 + 500 }
+        pace.note(newer: 500)
+        pace.wait(made: 400)
         #expect(pace.isUnderWay)
         pace.end()
-        pace.wait(made: 1 << 40) { .max }
+        pace.note(newer: .max)
+        pace.wait(made: 1 << 40)
         #expect(!pace.isUnderWay)
     }
 
@@ -29,14 +32,29 @@ struct CommitPaceTests {
         usleep(200_000)
         pace.end()
         pace.begin(bytes: 8 << 20, bound: 16 << 20)
+        pace.note(newer: 12 << 20)
         // A third of the bytes that may still be made: about 60 ms.
         let start = ContinuousClock.now
-        pace.wait(made: 2 << 20) { 20 << 20 }
+        pace.wait(made: 2 << 20)
         #expect(ContinuousClock.now - start > .milliseconds(20))
         // After the time is up commits don't wait, although the checkpoint isn't written.
         usleep(200_000)
-        pace.wait(made: 2 << 20) { 20 << 20 }
+        pace.wait(made: 2 << 20)
         #expect(pace.isUnderWay)
+        pace.end()
+    }
+
+    @Test("is shared by the journal's free part, too, if that fills up sooner")
+    func journal() {
+        let pace = CommitPace()
+        pace.begin(bytes: 8 << 20, bound: 16 << 20)
+        usleep(200_000)
+        pace.end()
+        pace.begin(bytes: 8 << 20, bound: 16 << 20, journal: (used: 300, capacity: 400))
+        pace.note(newer: 0, journalUse: 375)
+        let start = ContinuousClock.now
+        pace.wait(made: 2 << 20)
+        #expect(ContinuousClock.now - start > .milliseconds(20))
         pace.end()
     }
 
@@ -50,7 +68,8 @@ struct CommitPaceTests {
         let write = try store.beginWrite()
         run.write(to: store)
         // Any amount beyond the bound.
-        store.side.pace.wait(made: 1 << 30) { 1 << 40 }
+        store.side.pace.note(newer: 1 << 40)
+        store.side.pace.wait(made: 1 << 30)
         write.abort()
         try store.checkpoint()
         try Toy.expectSound(store)
@@ -60,17 +79,14 @@ struct CommitPaceTests {
     func bound() {
         let pace = CommitPace()
         let hasWaited = Atomic(false)
-        let looks = Atomic(0)
         pace.begin(bytes: 100, bound: 1000)
+        pace.note(newer: 1200)
         let group = DispatchGroup()
         DispatchQueue.global().async(group: group) {
-            pace.wait(made: 10) {
-                looks.add(1, ordering: .relaxed)
-                return 1200
-            }
+            pace.wait(made: 10)
             hasWaited.store(true, ordering: .sequentiallyConsistent)
         }
-        while looks.load(ordering: .relaxed) < 5 { usleep(100) }
+        usleep(100_000)
         let early = hasWaited.load(ordering: .sequentiallyConsistent)
         #expect(!early)
         pace.end()

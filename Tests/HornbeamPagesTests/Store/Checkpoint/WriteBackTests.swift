@@ -13,9 +13,10 @@ struct WriteBackTests {
     /// The number of dirty bytes from which write-back starts.
     private static let bound: UInt64 = 8 << 20
 
-    /// Eight commits of a root and a leaf, of two sectors each, and a long value, which make `bytes` bytes dirty.
+    /// Eight commits of a leaf and a long value each, which with the root make `bytes` bytes dirty. Nodes have two
+    /// sectors.
     private func makeDirty(_ bytes: UInt64, _ store: PageStore, value: UInt64) throws {
-        var sectors = bytes / UInt64(FileFormat.sectorSize) - 8 * 4
+        var sectors = bytes / UInt64(FileFormat.sectorSize) - 2 - 8 * 2
         for cell in 0..<8 {
             let count = sectors / UInt64(8 - cell)
             sectors -= count
