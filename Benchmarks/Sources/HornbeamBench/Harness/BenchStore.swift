@@ -16,10 +16,9 @@ final class BenchStore {
     static let treeName = "bench"
 
     /// Zeros select the defaults.
-    init(path: String, checkpointBytes: UInt64 = 0, cacheBytes: UInt64 = 0) throws {
+    init(path: String, cacheBytes: UInt64 = 0) throws {
         var options = hb_options()
         options.struct_size = MemoryLayout<hb_options>.size
-        options.checkpoint_bytes = checkpointBytes
         options.cache_bytes = cacheBytes
         var store: OpaquePointer?
         try HornbeamEngine.check(hb_open(path, &options, &store))
