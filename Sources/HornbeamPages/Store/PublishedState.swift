@@ -61,8 +61,8 @@ package struct PageStatistics: Sendable, Equatable {
     package var fileBytes: UInt64 = 0
     /// Pages of the newest state and the store's own sectors.
     package var usedBytes: UInt64 = 0
-    /// Sectors that are not in the newest state, but held: by snapshots, by the last checkpoint, or until the next
-    /// commit or checkpoint looks whether another process reads them.
+    /// Sectors that are not in the newest state, but held: by snapshots, by the last checkpoint, until the next commit
+    /// or checkpoint looks whether another process reads them, or for leaves of compressed trees in a full file.
     package var retiredBytes: UInt64 = 0
     /// The part of `retiredBytes` whose newest holder is a snapshot, of this process or, at the last look, of another
     /// one. 0 in a store that follows a writer, which doesn't know it.

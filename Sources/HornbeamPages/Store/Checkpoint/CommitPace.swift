@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slows down commits that outrun a checkpoint. While one is running, their pages take space in addition to the
-// checkpoint's pages and to the former checkpoint's. They must not exceed the amount that the medium can take in that
-// time. Each commit waits a little, after it is visible, so that no single one waits long.
+// checkpoint's pages and to the former checkpoint's, and their records the rest of the journal. They must not exceed the
+// amount that the medium can take in that time. Each commit waits a little, after it is visible, so that no single one
+// waits long.
 
 import Synchronization
 
 /// Any thread may use it.
 final class CommitPace: @unchecked Sendable {
-    // Sendable: everything variable but the atomics is guarded by `monitor`; what only the holder of the
-    // writer's turn changes it reads without.
+    // Sendable: everything variable but the atomics is guarded by `monitor`. Only the holder of the writer's turn calls
+    // `begin` and `note`, so `note` reads without it.
     private let monitor = Monitor()
     /// Whether a checkpoint is being written.
     var isUnderWay: Bool { underWay.load(ordering: .relaxed) }
@@ -23,7 +24,7 @@ final class CommitPace: @unchecked Sendable {
     private var owed = 0.0
     /// Bytes of pages that the checkpoint doesn't have, or more if the journal fills up sooner.
     private let newer = Atomic(0)
-    /// The journal's sectors in use when the checkpoint began, and the free ones. In the writer's turn.
+    /// The journal's sectors in use when the checkpoint began, and the free ones.
     private var journalStart: UInt64 = 0
     private var journalRoom: UInt64 = 0
 
