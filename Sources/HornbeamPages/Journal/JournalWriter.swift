@@ -81,12 +81,12 @@ struct JournalWriter {
     /// Number of sectors of the records since the last durable checkpoint.
     var usedSectors: UInt64 { (end.position.ceilSector - start) >> FileFormat.sectorShift }
 
-    /// Whether a checkpoint is due: a quarter of the ring is left, or less than another record like the newest needs.
+    /// Whether a checkpoint is due: less than a quarter of the ring is left, or than two records like the newest need.
     /// Each checkpoint writes every page that was changed since the last one, however often, so the fewer the better;
     /// the rest of the ring is for commits meanwhile.
     var isNearlyFull: Bool {
         let size = UInt64(ring.byteCount)
-        return size - (end.position.ceilSector - start) < max(size / 4, newestSize)
+        return size - (end.position.ceilSector - start) < max(size / 4, 2 * newestSize)
     }
 
     /// The largest redo that one record may have: half of the ring.
