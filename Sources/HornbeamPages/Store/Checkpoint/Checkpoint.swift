@@ -51,13 +51,14 @@ extension PageStore {
     /// In the turn: the change of the ring by a checkpoint that commits have made due; nil if none is due.
     func dueCheckpoint() -> RingChange? {
         guard file.isDurable, !isClosed, side.run?.isWritten ?? true else { return nil }
-        if pipeline.isJournalNearlyFull { return side.grownRing.map { .new($0) } ?? RingChange.keep }
+        let (used, capacity) = pipeline.journalUse
         let asked = UInt64(Swift.max(0, options.checkpointBytes)) >> FileFormat.sectorShift
         guard
-            asked > 0 && pipeline.journalUse.used >= asked
+            pipeline.isJournalNearlyFull || asked > 0 && used >= asked
                 || side.dirtyPages.newSectors << FileFormat.sectorShift > options.checkpointDirtyBytes
         else { return nil }
-        return side.wantedRing.map { .new($0) } ?? RingChange.keep
+        let ring = used > capacity / 2 ? side.grownRing : side.wantedRing
+        return ring.map { .new($0) } ?? RingChange.keep
     }
 
     /// In the turn: bytes of pages that commits should make at most while a checkpoint is running. They take space in

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slows down commits that outrun a checkpoint. While one is running, their pages take space in addition to the
-// checkpoint's pages and to the former checkpoint's, and their records the rest of the journal. They must not exceed the
-// amount that the medium can take in that time. Each commit waits a little, after it is visible, so that no single one
-// waits long.
+// checkpoint's pages and to the former checkpoint's, and their records take the rest of the journal. They must not
+// exceed the amount that the medium can take in that time. Each commit waits a little, after it is visible, so that no
+// single one waits long.
 
 import Synchronization
 
