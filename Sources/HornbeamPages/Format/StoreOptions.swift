@@ -41,7 +41,7 @@ package struct StoreOptions: Sendable {
     /// Size of a new file's journal ring, in sectors. (For tests that count records; the ring grows with the load by
     /// itself.)
     package var firstRingSectors: UInt64 = FileFormat.initialJournalSectors
-    /// Checkpoint when the last one lacks this many bytes of pages, so that the medium never has to take much at once.
+    /// Checkpoint when the last one lacks this many bytes of pages, so that no checkpoint takes long.
     package var checkpointDirtyBytes: Int = 256 << 20
     /// Checkpoint after this time without a commit (in a file opened by its path); 0 turns that off.
     package var idleMilliseconds: Int = 1000

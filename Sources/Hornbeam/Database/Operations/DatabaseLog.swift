@@ -74,8 +74,8 @@ extension Database {
             public static let recovered = Event("recovered")
             /// The database is closed. Values: `path`.
             public static let closed = Event("closed")
-            /// A checkpoint is durable. Values: `transaction`, the `pageBytes` that it has written, the `journalBytes`
-            /// that are no longer needed, `seconds`.
+            /// A checkpoint is durable. Values: `transaction`, the `pageBytes` that the one before lacked, the
+            /// `journalBytes` that are no longer needed, `seconds`.
             public static let checkpoint = Event("checkpoint")
             /// A checkpoint failed, and will be repeated. The journal has all commits. Values: `error`.
             public static let checkpointFailed = Event("checkpointFailed")
