@@ -187,6 +187,20 @@ struct CheckpointPlanTests {
         try Toy.expectSound(again)
     }
 
+    @Test("is due while two more large records may not fit, and then keeps a ring of which less than half was used")
+    func largeRecords() throws {
+        for (size, commits, isGrown) in [(300_000, 2, true), (450_000, 1, false)] {
+            let store = try Toy.open(try SimulatedDisk(), .withLargeRing)
+            let (checkpoint, capacity) = (store.statistics.checkpoint, store.statistics.journalCapacityBytes)
+            for value in 1...commits {
+                #expect(store.statistics.checkpoint == checkpoint)
+                try Toy.commit(ToyChange(cell: 0, value: UInt64(value), padding: size), to: store)
+            }
+            #expect(store.statistics.checkpoint > checkpoint)
+            #expect((store.statistics.journalCapacityBytes > capacity) == isGrown)
+        }
+    }
+
     @Test("doubles a journal that has filled up by itself, but not one whose checkpoint was requested early")
     func journalGrowth() throws {
         for asked in [0, 100_000] {

@@ -10,6 +10,16 @@ import Testing
 
 @Suite("The pace of commits")
 struct CommitPaceTests {
+    /// A pace that has seen a checkpoint of 8 MiB take 200 ms, beside the next one, which is as large.
+    private func measured(journal: (used: UInt64, capacity: UInt64) = (0, 0)) -> CommitPace {
+        let pace = CommitPace()
+        pace.begin(bytes: 8 << 20, bound: 16 << 20)
+        usleep(200_000)
+        pace.end()
+        pace.begin(bytes: 8 << 20, bound: 16 << 20, journal: journal)
+        return pace
+    }
+
     @Test("is unlimited without a checkpoint, and as long as they make little during one")
     func free() {
         let pace = CommitPace()
@@ -27,11 +37,7 @@ struct CommitPaceTests {
 
     @Test("is shared by their sizes: each waits its part of the checkpoint's remaining time")
     func shared() {
-        let pace = CommitPace()
-        pace.begin(bytes: 8 << 20, bound: 16 << 20)
-        usleep(200_000)
-        pace.end()
-        pace.begin(bytes: 8 << 20, bound: 16 << 20)
+        let pace = measured()
         pace.note(newer: 12 << 20)
         // A third of the bytes that may still be made: about 60 ms.
         let start = ContinuousClock.now
@@ -46,11 +52,7 @@ struct CommitPaceTests {
 
     @Test("is shared by the journal's free part, too, if that fills up sooner")
     func journal() {
-        let pace = CommitPace()
-        pace.begin(bytes: 8 << 20, bound: 16 << 20)
-        usleep(200_000)
-        pace.end()
-        pace.begin(bytes: 8 << 20, bound: 16 << 20, journal: (used: 300, capacity: 400))
+        let pace = measured(journal: (used: 300, capacity: 400))
         pace.note(newer: 0, journalUse: 375)
         let start = ContinuousClock.now
         pace.wait(made: 2 << 20)
@@ -78,14 +80,17 @@ struct CommitPaceTests {
     @Test("is that of the checkpoint once they have reached their share")
     func bound() {
         let pace = CommitPace()
+        let hasBegun = Atomic(false)
         let hasWaited = Atomic(false)
         pace.begin(bytes: 100, bound: 1000)
         pace.note(newer: 1200)
         let group = DispatchGroup()
         DispatchQueue.global().async(group: group) {
+            hasBegun.store(true, ordering: .sequentiallyConsistent)
             pace.wait(made: 10)
             hasWaited.store(true, ordering: .sequentiallyConsistent)
         }
+        while !hasBegun.load(ordering: .sequentiallyConsistent) { usleep(100) }
         usleep(100_000)
         let early = hasWaited.load(ordering: .sequentiallyConsistent)
         #expect(!early)
