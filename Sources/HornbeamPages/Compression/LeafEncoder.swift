@@ -84,6 +84,9 @@ final class LeafEncoder {
             if kept != 0 {
                 stored = former.flatMap { copy(kept.trailingZeroBitCount, of: $0, size: size, into: room) }
                 kept &= kept &- 1
+            } else if parts.kept != 0, index == count - 1, size < LeafParts.blockSize / 2 {
+                // The next change adds to this block (`NodeEditor.divide`) and would compress it again.
+                stored = store(Bytes(rebasing: page[raw..<raw + size]), in: room)
             } else {
                 // The first block is the dictionary of the others, and has none itself.
                 if index == 0 { encoder.use(Bytes(rebasing: dictionary[..<0])) }
@@ -126,7 +129,11 @@ final class LeafEncoder {
     /// there is no room.
     private func encode(_ block: Bytes, into room: UnsafeMutableRawBufferPointer, isLast: Bool) -> Int? {
         let bounded = UnsafeMutableRawBufferPointer(rebasing: room[..<min(room.count, block.count - 1)])
-        if let size = encoder.compress(block, into: bounded, isLast: isLast) { return size }
+        return encoder.compress(block, into: bounded, isLast: isLast) ?? store(block, in: room)
+    }
+
+    /// Stores a block as it is.
+    private func store(_ block: Bytes, in room: UnsafeMutableRawBufferPointer) -> Int? {
         guard block.count <= room.count else { return nil }
         room.copyMemory(from: block)
         return block.count
