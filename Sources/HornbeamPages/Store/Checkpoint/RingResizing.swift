@@ -41,9 +41,10 @@ extension WriterSide {
         return sectors
     }
 
-    /// The ring's next size, if it may grow. Grows in large steps, because each size needs a new place.
+    /// The ring's next size, if it may grow. Grows in large steps, because each size needs a new place: after a large
+    /// import at once to the size that it would keep without commits.
     var grownRing: UInt64? {
-        let size = min(header.journal.count * 4, largestRing)
+        let size = min(max(header.journal.count * 4, quietRing), largestRing)
         return size > header.journal.count ? size : nil
     }
 

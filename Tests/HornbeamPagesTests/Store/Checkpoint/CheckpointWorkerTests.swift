@@ -134,6 +134,23 @@ struct CheckpointWorkerTests {
         try store.close()
     }
 
+    // In steps of four it took as many checkpoints, all in the first hundredths of a second after an import.
+    @Test("makes the ring of a filled store at once as large as it stays without commits")
+    func ringAfterImport() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let store = try PageStore.open(
+            path: folder.path + "/store.hornbeam", options: StoreOptions(), structure: Toy.structure,
+            replay: Toy.replay)
+        #expect(store.side.grownRing == 4 * FileFormat.initialJournalSectors)
+        for cell in 0..<8 {
+            try Toy.commit(ToyChange(cell: cell, value: 1, longSectors: 512), to: store)
+        }
+        #expect(store.side.quietRing > 4 * FileFormat.initialJournalSectors)
+        #expect(store.side.grownRing == store.side.quietRing)
+        try store.close()
+    }
+
     @Test("leaves a closed store with a small ring: the next opening reads all of it")
     func closedRing() throws {
         let folder = try TemporaryFolder()
