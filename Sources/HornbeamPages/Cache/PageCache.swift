@@ -32,6 +32,9 @@ final class PageCache: @unchecked Sendable {
     private let pageCount = Atomic<Int>(0)
     /// Bytes that views were granted to keep pinned.
     private let grantedBytes = Atomic<Int>(0)
+    /// Whether the newest page took the memory of another.
+    var isFull: Bool { full.load(ordering: .relaxed) }
+    private let full = Atomic(false)
     /// Bytes that pages may take, readable without the lock.
     private let allowedBytes: Atomic<Int>
 
@@ -161,8 +164,11 @@ final class PageCache: @unchecked Sendable {
         guard size >= CacheMemory.smallest, size <= CacheMemory.largest, size & (size - 1) == 0 else { return nil }
         lock()
         defer { unlock() }
+        var evicts = false
+        defer { if isFull != evicts { full.store(evicts, ordering: .relaxed) } }
         while true {
             if let page = core.memory.take(size, allowed: core.limit - core.lentBytes) { return page }
+            evicts = true
             guard let victim = evict() else { return nil }
             core.memory.give(victim)
         }

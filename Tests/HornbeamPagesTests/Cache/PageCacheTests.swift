@@ -56,6 +56,23 @@ struct PageCacheTests {
         #expect(cache.figures.residentBytes == UInt64(Self.page))
     }
 
+    @Test("is full when a page takes the memory of another, and no longer when one doesn't")
+    func fullness() throws {
+        let cache = try PageCache(budget: 64 * Self.page, pageSize: Self.page)
+        for number in UInt64(0)..<200 {
+            _ = try touch(cache, number)
+            #expect(cache.isFull == (cache.figures.evictions > 0))
+        }
+        #expect(cache.isFull)
+        cache.remove(SectorRun(start: 0, count: 200))
+        _ = try touch(cache, 200)
+        #expect(!cache.isFull)
+        // All the memory is lent.
+        cache.lend(64 * Self.page)
+        _ = try touch(cache, 201)
+        #expect(cache.isFull)
+    }
+
     @Test("keeps hot pages through a scan of twenty times its budget, however often the scan uses each page")
     func scan() throws {
         for uses in [1, 10] {
