@@ -32,7 +32,7 @@ final class PageCache: @unchecked Sendable {
     private let pageCount = Atomic<Int>(0)
     /// Bytes that views were granted to keep pinned.
     private let grantedBytes = Atomic<Int>(0)
-    /// Whether the newest page took the memory of another.
+    /// Whether the last request for memory had to evict a page, or found none to evict.
     var isFull: Bool { full.load(ordering: .relaxed) }
     private let full = Atomic(false)
     /// Bytes that pages may take, readable without the lock.

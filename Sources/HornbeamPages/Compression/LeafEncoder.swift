@@ -85,7 +85,7 @@ final class LeafEncoder {
                 stored = former.flatMap { copy(kept.trailingZeroBitCount, of: $0, size: size, into: room) }
                 kept &= kept &- 1
             } else if parts.kept != 0, index == count - 1, size < LeafParts.blockSize / 2 {
-                // The next change adds to this block (`NodeEditor.divide`) and would compress it again.
+                // The next insertion takes this block up again (`NodeEditor.divide`).
                 stored = store(Bytes(rebasing: page[raw..<raw + size]), in: room)
             } else {
                 // The first block is the dictionary of the others, and has none itself.

@@ -134,9 +134,9 @@ extension PageView {
 
     /// A leaf that isn't available as a whole, to be decoded by parts. For reading one value. Returns nil for a leaf
     /// that should be read as a whole with `page`: a leaf that is not verified yet or not stored in blocks, and every
-    /// eighth leaf, or one in 32 if the cache is full. These go to the cache, so that frequently read leaves are there
-    /// soon. A whole leaf costs as much as four values: with every eighth, random reads of more leaves than the cache
-    /// holds took a quarter longer.
+    /// eighth leaf. These go to the cache, so that frequently read leaves are there soon. If the cache is full, it is
+    /// one in 32: a whole leaf costs as much as four values, and random reads of more leaves than fit took a quarter
+    /// longer.
     package func partialLeaf(_ pointer: UInt64, birth: UInt64) throws(StorageError) -> PartialLeaf? {
         // As in `unverifiedPage`.
         try store.checkProcess()
@@ -144,12 +144,16 @@ extension PageView {
         if hold == nil { takeHold() }
         guard let hold else { return nil }
         hold.partialReads &+= 1
-        guard hold.partialReads % (store.cache.isFull ? 32 : 8) != 0 else { return nil }
+        let readsForOne = store.cache.isFull ? Self.readsForOneIfFull : Self.readsForOne
+        guard hold.partialReads % readsForOne != 0 else { return nil }
         let leaf = hold.madePartial()
         guard leaf.open(stored, pointer: pointer, birth: birth) else { return nil }
         HoldFigures.increment(figures.pointee.misses)
         return leaf
     }
+
+    private static var readsForOne: Int { 8 }
+    private static var readsForOneIfFull: Int { 32 }
 
     /// Copies bytes to the view's own memory, where they live as long as other values.
     package func keepCopy(of value: Bytes) -> Bytes {

@@ -168,8 +168,8 @@ struct CompressedPageTests {
         #expect(decoded(result).page == page)
     }
 
-    // Every change adds to the last block. Compressing it each time was a third of the encoder's work.
-    @Test("has what was added to the kept blocks raw, as long as it is little", .seeded, arguments: [1535, 1536])
+    // Every insertion compressed the last block again, and read the dictionary for it.
+    @Test("stores added cells raw until they fill half a block", .seeded, arguments: [1535, 1536])
     func additions(size: Int) throws {
         var random = SeededGenerator()
         let page = leaf(period: 300, &random)

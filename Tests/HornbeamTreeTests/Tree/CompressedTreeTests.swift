@@ -250,6 +250,26 @@ struct CompressedTreeTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
+    // With every eighth, each took the place of another that would have been read as often.
+    @Test("brings one in 32 of the leaves that are read by parts to a full cache", .seeded)
+    func rarelyCached() throws {
+        var random = SeededGenerator()
+        let store = try TreeStore.open(file: try SimulatedDisk(), options: Self.options(cacheBytes: 256 << 10))
+        try Self.fill(store, "t", Self.lz4, 0..<6000)
+        // Verifies all leaves, which fills the cache.
+        #expect(try store.check { Issue.record("\($0)") })
+        let read = try store.beginRead()
+        let tree = try #require(try read.tree("t"))
+        for number in 0..<6000 { #expect(try read.get(tree, Self.key(number)) != nil) }
+        let (parts, evictions) = (read.view.hold?.partialReads ?? 0, store.pages.cache.figures.evictions)
+        for _ in 0..<2000 { #expect(try read.get(tree, Self.key(random.below(6000))) != nil) }
+        let inParts = (read.view.hold?.partialReads ?? 0) - parts
+        #expect(inParts > 1000)
+        let brought = Int(store.pages.cache.figures.evictions - evictions)
+        #expect(inParts / 64...inParts / 24 ~= brought, "\(brought) of \(inParts)")
+        read.abort()
+    }
+
     @Test("gives entries with numbers for keys by parts, one by one and many at once", .seeded)
     func numbersByParts() throws {
         var random = SeededGenerator()
