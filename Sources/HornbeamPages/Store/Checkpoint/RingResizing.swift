@@ -41,8 +41,8 @@ extension WriterSide {
         return sectors
     }
 
-    /// The ring's next size, if it may grow. Grows in large steps, because each size needs a new place: after a large
-    /// import at once to the size that it would keep without commits.
+    /// The ring's next size, if it may grow. Grows in large steps, because each size needs a new place; a ring smaller
+    /// than `quietRing`, as after a large import, grows to that at once.
     var grownRing: UInt64? {
         let size = min(max(header.journal.count * 4, quietRing), largestRing)
         return size > header.journal.count ? size : nil

@@ -134,20 +134,30 @@ struct CheckpointWorkerTests {
         try store.close()
     }
 
-    // In steps of four it took as many checkpoints, all in the first hundredths of a second after an import.
-    @Test("makes the ring of a filled store at once as large as it stays without commits")
+    // Growing fourfold each time took several checkpoints right after an import.
+    @Test("makes the small ring of a large store at once as large as it stays without commits")
     func ringAfterImport() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
+        var options = StoreOptions()
+        options.idleMilliseconds = 0
         let store = try PageStore.open(
-            path: folder.path + "/store.hornbeam", options: StoreOptions(), structure: Toy.structure,
-            replay: Toy.replay)
-        #expect(store.side.grownRing == 4 * FileFormat.initialJournalSectors)
+            path: folder.path + "/store.hornbeam", options: options, structure: Toy.structure, replay: Toy.replay)
         for cell in 0..<8 {
             try Toy.commit(ToyChange(cell: cell, value: 1, longSectors: 512), to: store)
         }
-        #expect(store.side.quietRing > 4 * FileFormat.initialJournalSectors)
-        #expect(store.side.grownRing == store.side.quietRing)
+        let initial = UInt64(FileFormat.initialJournalSectors) << FileFormat.sectorShift
+        #expect(store.statistics.journalCapacityBytes == initial)
+        var value: UInt64 = 1
+        eventually("the ring did not grow") {
+            value += 1
+            #expect(throws: Never.self) {
+                try Toy.commit(ToyChange(cell: 9, value: value, padding: 20_000), to: store, .process)
+            }
+            return store.statistics.journalCapacityBytes > initial
+        }
+        #expect(store.statistics.journalCapacityBytes == store.side.quietRing << FileFormat.sectorShift)
+        #expect(store.statistics.journalCapacityBytes > 4 * initial)
         try store.close()
     }
 
