@@ -31,6 +31,8 @@ final class FrameTable {
     @exclusivity(unchecked) private var slotCount = FrameTable.initialSlots
     private let memory: FrameMemory
     private let unwritten: UnwrittenPages?
+    /// Bytes of memory that `unwritten` may use in all, if that is less than it could.
+    @exclusivity(unchecked) var unwrittenBound = Int.max
     /// Start of the store if it is in memory. Its pages are made at their places.
     private let places: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var liveBytes = 0
@@ -120,7 +122,7 @@ final class FrameTable {
 
     private func keepableBuffer(_ run: SectorRun) -> UnsafeMutableRawPointer? {
         guard let unwritten, run.byteCount == unwritten.pageSize else { return nil }
-        return unwritten.takeBuffer()
+        return unwritten.takeBuffer(within: unwrittenBound)
     }
 
     private func giveBack(_ frame: Frame) {

@@ -55,6 +55,9 @@ final class UnwrittenPages: @unchecked Sendable {
     @exclusivity(unchecked) private var firstState = UInt64.max
     @exclusivity(unchecked) private var firstListed = UInt64.max
 
+    /// The memory that pages may take, as a part of the memory that readers leave.
+    static func share(of bytes: Int) -> Int { Swift.max(0, bytes) / 4 * 3 }
+
     private static var ways: Int { 8 }
     private static var fewest: Int { 8 }
 
@@ -112,12 +115,12 @@ final class UnwrittenPages: @unchecked Sendable {
 
     // MARK: Buffers, and what is kept: in the writer's turn
 
-    /// Memory for a page that may be kept; nil if all of it is in use, or if the system has none. Goes back through
-    /// `keep` or `giveBack`.
-    func takeBuffer() -> UnsafeMutableRawPointer? {
+    /// Memory for a page that may be kept; nil if all of it is in use, if it would be more than `bytes` in all, or if
+    /// the system has none. Goes back through `keep` or `giveBack`.
+    func takeBuffer(within bytes: Int = .max) -> UnsafeMutableRawPointer? {
         if let buffer = spare.popLast() { return buffer }
         if memory == nil { memory = hbs_map(-1, capacity * pageSize) }
-        guard fresh < capacity, let memory else { return nil }
+        guard fresh < capacity, (fresh + 1) * pageSize <= bytes, let memory else { return nil }
         defer { fresh += 1 }
         return memory + fresh * pageSize
     }

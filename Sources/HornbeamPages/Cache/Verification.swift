@@ -54,7 +54,7 @@ final class Verification: Sendable {
         isMemory = mapping != nil && !file.isDurable
         unwritten =
             file.isDurable && !remembersBirths && (mapping != nil || cipher != nil)
-            ? UnwrittenPages(pageSize: cache.pageSize, memoryBytes: Swift.max(0, cache.budget) / 4 * 3) : nil
+            ? UnwrittenPages(pageSize: cache.pageSize, memoryBytes: UnwrittenPages.share(of: cache.budget)) : nil
         guard let mapping else {
             bitmap = nil
             births = nil

@@ -49,8 +49,8 @@ package struct StoreOptions: Sendable {
     /// The way in which pages are read.
     package var access = StandardOptions.access
     /// Memory for pages: those read by system calls, the decoded pages of compressed trees, and committed pages that
-    /// the file hasn't got yet (at most three quarters). The open write transaction may take half of it in addition
-    /// for its own pages, before they are written to their places.
+    /// the file hasn't got yet (at most three quarters). The open write transaction has up to half of it for its own
+    /// pages, and at least a sixteenth, before they are written to their places.
     package var cacheBytes = StandardOptions.cacheBytes
 
     /// The key of an encrypted store; nil for any other. Its pages are read by system calls.

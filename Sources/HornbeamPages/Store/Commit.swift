@@ -211,6 +211,7 @@ extension PageStore {
         guard let unwritten = verification.unwritten, unwritten.isWaiting else { return }
         let oldest = side.older.lazy.filter(\.isRead).map(\.transaction).min() ?? settled.transaction
         unwritten.reclaim(before: Swift.min(oldest, settled.transaction))
+        lendKept()
     }
 
     /// In the turn of the store's thread, while no transaction is open. If there are no readers, none has found any of
@@ -221,6 +222,23 @@ extension PageStore {
         let state = newest.withLock { $0.state }
         guard state === side.settled, !state.isRead, !side.older.contains(where: \.isRead) else { return }
         unwritten.reclaim(before: .max, isIdle: isIdle)
+        lendKept()
+    }
+
+    /// Bytes of memory that always belong to the writer.
+    static var unlentBytes: Int { 1 << 20 }
+
+    /// In the turn: takes this much of the page cache's budget for pages of the writer, in place of what it had.
+    func lend(_ bytes: Int) {
+        guard bytes != side.lentBytes else { return }
+        cache.lend(bytes - side.lentBytes)
+        side.lentBytes = bytes
+    }
+
+    /// In the turn, while no transaction is open: lends the memory that stays for the next one.
+    func lendKept() {
+        let kept = side.frames.keptBytes + side.unplaced.keptBytes
+        lend(kept > Self.unlentBytes ? kept : 0)
     }
 
     /// Retires pages of the formerly newest state. If it has readers, counts it as pinned until they have ended.

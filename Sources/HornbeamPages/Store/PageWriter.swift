@@ -52,6 +52,7 @@ package final class PageWriter {
         root = state.root
         side.space.restartNodeCursor()
         swap(&freed, &side.spareFreed)
+        frames.unwrittenBound = UnwrittenPages.share(of: store.cache.budget - store.cache.keptBytes)
     }
 
     deinit { abort() }
@@ -62,11 +63,12 @@ package final class PageWriter {
     /// Whether its pages are made at their final places, so that writing them early gains nothing.
     package var arePagesPlaced: Bool { frames.arePlaced }
 
-    /// Whether its pages take more memory than allowed, which is half of the memory that readers don't keep. If so, it
-    /// should `spill` as soon as no address of a page is in use.
+    /// Whether its pages take more memory than allowed. If so, it should `spill` as soon as no address of a page is in
+    /// use.
     package var isOverBudget: Bool {
         let allowed = Swift.max(0, store.options.cacheBytes - store.cache.keptBytes)
-        // Readers and unwritten pages may take all of it. A little is the writer's even then.
+        // Half of what readers leave, and together with unwritten pages not more than that. A little is the writer's
+        // even if others have taken all.
         return memoryBytes > allowed / 2
             || memoryBytes + frames.unwrittenBytes > allowed && memoryBytes > store.options.cacheBytes / 16
     }
@@ -155,16 +157,7 @@ package final class PageWriter {
     func noteMemory() {
         side.noteFrames(memoryBytes + frames.placedBytes)
         let taken = memoryBytes + frames.unwrittenBytes
-        if taken > side.lentBytes + Self.unlentBytes { lend(taken) }
-    }
-
-    /// Bytes of memory that always belong to the writer.
-    private static var unlentBytes: Int { 1 << 20 }
-
-    private func lend(_ wanted: Int) {
-        guard wanted != side.lentBytes else { return }
-        store.cache.lend(wanted - side.lentBytes)
-        side.lentBytes = wanted
+        if taken > side.lentBytes + PageStore.unlentBytes { store.lend(taken) }
     }
 
     /// Returns the frame of a page of this transaction. Returns nil for any other page, and for a spilled one.
@@ -411,9 +404,7 @@ package final class PageWriter {
         releaseUnused()
         frames.removeAll()
         side.unplaced.removeAll()
-        // Memory that stays for the next transaction still counts.
-        let kept = frames.keptBytes + side.unplaced.keptBytes
-        lend(kept > Self.unlentBytes ? kept : 0)
+        store.lendKept()
         side.noteFrames(0)
         freed = []
         if !savepoints.isEmpty { savepoints.removeAll() }

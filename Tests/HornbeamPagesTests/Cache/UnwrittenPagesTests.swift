@@ -242,6 +242,50 @@ struct UnwrittenPagesTests {
         try Toy.expectSound(store)
     }
 
+    // Readers may keep three quarters of the cache's memory. With as much for these pages, both took one and a half.
+    @Test("take three quarters of the memory that readers leave")
+    func besideReaders() throws {
+        let table = try #require(UnwrittenPages(pageSize: 4096, memoryBytes: 64 * 4096))
+        let frames = FrameTable(unwritten: table)
+        frames.unwrittenBound = 16 * 4096 + 4095
+        for number in 0..<UInt64(40) { _ = frames.add(SectorRun(start: 8 + number, count: 1), isNode: true) }
+        #expect(table.memoryBytes == 16 * 4096)
+        #expect(frames.memoryBytes >= 40 * 4096)
+
+        var options = StoreOptions.withLargeRing
+        options.cacheBytes = 8 << 20
+        let store = try Toy.open(SimulatedDisk(), options)
+        let unwritten = try #require(store.verification.unwritten)
+        #expect(unwritten.capacity * store.pageSize == 6 << 20)
+        let granted = store.cache.grant(1 << 20, of: 1 << 20)
+        try #require(granted == 1 << 20)
+        var writer = try store.beginWrite()
+        for _ in 0..<(8 << 20) / store.pageSize { _ = try writer.allocate(kind: .branch, level: 1) }
+        #expect(unwritten.memoryBytes == (7 << 20) / 4 * 3)
+        writer.abort()
+        store.cache.giveBack(granted)
+        writer = try store.beginWrite()
+        for _ in 0..<(8 << 20) / store.pageSize { _ = try writer.allocate(kind: .branch, level: 1) }
+        #expect(unwritten.memoryBytes == 6 << 20)
+        writer.abort()
+        try store.close()
+    }
+
+    // The cache had what was left beside all that they had ever taken until the next transaction ended.
+    @Test("give the cache its memory back when they give it to the system")
+    func lentMemory() throws {
+        let store = try Toy.open(SimulatedDisk())
+        let writer = try store.beginWrite()
+        for _ in 0..<(2 << 20) / store.pageSize { _ = try writer.allocate(kind: .branch, level: 1) }
+        writer.abort()
+        #expect(store.cache.figures.lentBytes >= 2 << 20)
+        store.turn.take()
+        store.reclaimUnread(isIdle: true)
+        store.turn.give()
+        #expect(store.cache.figures.lentBytes == 0)
+        try store.close()
+    }
+
     @Test("leave no memory in use when commits pause, and some for the next commits before that")
     func idleMemory() throws {
         let table = try #require(UnwrittenPages(pageSize: 4096, memoryBytes: 1024 * 4096))
