@@ -84,9 +84,6 @@ final class LeafEncoder {
             if kept != 0 {
                 stored = former.flatMap { copy(kept.trailingZeroBitCount, of: $0, size: size, into: room) }
                 kept &= kept &- 1
-            } else if parts.kept != 0, index == count - 1, size < LeafParts.blockSize / 2 {
-                // The next insertion takes this block up again (`NodeEditor.divide`).
-                stored = store(Bytes(rebasing: page[raw..<raw + size]), in: room)
             } else {
                 // The first block is the dictionary of the others, and has none itself.
                 if index == 0 { encoder.use(Bytes(rebasing: dictionary[..<0])) }
@@ -129,11 +126,7 @@ final class LeafEncoder {
     /// there is no room.
     private func encode(_ block: Bytes, into room: UnsafeMutableRawBufferPointer, isLast: Bool) -> Int? {
         let bounded = UnsafeMutableRawBufferPointer(rebasing: room[..<min(room.count, block.count - 1)])
-        return encoder.compress(block, into: bounded, isLast: isLast) ?? store(block, in: room)
-    }
-
-    /// Stores a block as it is.
-    private func store(_ block: Bytes, in room: UnsafeMutableRawBufferPointer) -> Int? {
+        if let size = encoder.compress(block, into: bounded, isLast: isLast) { return size }
         guard block.count <= room.count else { return nil }
         room.copyMemory(from: block)
         return block.count

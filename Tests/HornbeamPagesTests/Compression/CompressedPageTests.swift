@@ -168,29 +168,6 @@ struct CompressedPageTests {
         #expect(decoded(result).page == page)
     }
 
-    // Every insertion compressed the last block again, and read the dictionary for it.
-    @Test("stores added cells raw until they fill half a block", .seeded, arguments: [1535, 1536])
-    func additions(size: Int) throws {
-        var random = SeededGenerator()
-        let page = leaf(period: 300, &random)
-        let first = Self.size - 11 - Self.parts.blocks.reduce(0, +)
-        let blocks = Array(Self.parts.blocks.dropLast()) + [size]
-        let parts = LeafParts(headEnd: 200, tailSize: 11, blocks: blocks, kept: 0b0111_1111)
-        // The kept blocks move towards the end, and the added bytes follow them.
-        let added = page[(page.count - 11 - size)...]
-        var short = Array(page[..<200]) + [UInt8](repeating: 0, count: Self.size - 200 - added.count)
-        short += added
-        let result = try #require(stored(short, parts, former: stored(page)))
-        let entry = BlockPage.table + 4 * 7
-        let storedSize = Int(result[entry + 2]) | Int(result[entry + 3]) << 8
-        #expect((storedSize == size) == (size < LeafParts.blockSize / 2))
-        let raw = decoded(result)
-        #expect(raw.problem == nil)
-        #expect(raw.page.suffix(added.count).elementsEqual(added))
-        let kept = blocks.dropLast().reduce(0, +)
-        #expect(raw.page.dropLast(added.count).suffix(kept).elementsEqual(page[first..<first + kept]))
-    }
-
     @Test("is not made of blocks without the dictionary they need, or that the former one doesn't have", .seeded)
     func impossibleKept() {
         var random = SeededGenerator()
