@@ -133,8 +133,9 @@ int hb_open(const char *path, const hb_options *options_or_null, hb_store **stor
 /* Checkpoints, then releases the file and frees the handle. After large transactions it first moves the last pages, at
  * most 64 MiB, if that may make the file shorter by twice as much.
  * HB_BUSY: transactions are open, or other threads are inside a call; the store stays open.
- * After any other failure (of the checkpoint) the handle is freed too. No durable commit is lost: the next hb_open
- * recovers the store. */
+ * HB_FAILED: an earlier write failed, perhaps of a checkpoint by itself: commits that weren't durable may be lost.
+ * After any failure but HB_BUSY the handle is freed too. No durable commit is lost: the next hb_open recovers the
+ * store. */
 int hb_close(hb_store *store);
 
 /* Writes the commits of the journal to their places in the file. This also happens by itself, when the journal fills

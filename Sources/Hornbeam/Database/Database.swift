@@ -527,7 +527,8 @@ public final class Database: Sendable {
     /// Makes a checkpoint, closes the file, and ends all live queries and index builds. It first moves the last pages
     /// of the file, at most 64 MiB, if that may shorten the file by twice as much, as after a large load. Throws
     /// `.busy` while transactions or long-lived reads are open. Index builds stay ended even then: register an index
-    /// again to continue building it.
+    /// again to continue building it. Throws `.failed` if an earlier write has failed, perhaps in the background:
+    /// changes that were not durable may be lost. After any error but `.busy` the file is closed.
     public func close() throws {
         // Inside a write no build can end, and closing will throw.
         builds.stopAll(waiting: !store.isWriting)

@@ -259,7 +259,7 @@ package final class PageStore: @unchecked Sendable {
 
     /// Checkpoints, ends the store's thread and releases the file. Throws `.busy` while transactions are open; then
     /// nothing has happened. After any other error the file is released all the same, and commits in the journal will
-    /// be recovered.
+    /// be recovered. Throws `.failed` if the store has failed before: commits that were not durable may be lost.
     package func close() throws(StorageError) {
         try checkProcess()
         shrinkingIsUnwanted.store(true, ordering: .relaxed)
@@ -303,11 +303,11 @@ package final class PageStore: @unchecked Sendable {
         guard isIdle else { throw .busy("read transactions are open") }
     }
 
-    /// Checkpoints a store that is being closed, unless it has failed before.
+    /// Checkpoints a store that is being closed. If it has failed before, commits that aren't durable may be lost.
     private func writeBack() -> StorageError? {
         if options.readOnly { return nil }
-        do throws(StorageError) { try pipeline.checkUsable() } catch { return nil }
         do throws(StorageError) {
+            try pipeline.checkUsable()
             try checkpointIfNeeded()
             side.giveLeafRun()
             try shrinkRing()

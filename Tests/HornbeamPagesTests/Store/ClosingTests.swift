@@ -35,10 +35,31 @@ struct ClosingTests {
             ended.signal()
         }
         try #require(begun.wait(timeout: .now() + 10) == .success)
-        _ = store.pipeline.fail(.io(operation: "sync", path: file.path, errno: EIO))
-        try store.close()
+        let cause = StorageError.io(operation: "sync", path: file.path, errno: EIO)
+        _ = store.pipeline.fail(cause)
+        #expect(throws: StorageError.failed(cause: cause)) { try store.close() }
         try #require(ended.wait(timeout: .now() + 10) == .success)
         #expect(file.lateCalls == 0)
+    }
+
+    /// `close` said nothing if a checkpoint of the store's thread had failed since the last commit. So a commit that
+    /// was not durable yet counted as durable, and a power loss took it.
+    @Test("that has failed says so, releases the file, and leaves durable commits to the next opening")
+    func failed() throws {
+        let disk = try SimulatedDisk()
+        let store = try Toy.open(disk)
+        try Toy.commit(ToyChange(cell: 1, value: 1), to: store, .full)
+        try Toy.commit(ToyChange(cell: 2, value: 2), to: store, .process)
+        disk.plan = SimulatedDisk.Plan(call: disk.calls + 1, fault: .error(EIO), operations: [.sync])
+        store.checkpointInBackground()
+        disk.plan = nil
+        let cause = StorageError.io(operation: "sync", path: disk.path, errno: EIO)
+        #expect(throws: StorageError.failed(cause: cause)) { try store.close() }
+        #expect(store.isClosed)
+        try store.close()
+        let next = try Toy.open(SimulatedDisk(image: disk.powerLossImage(seed: 1)))
+        #expect(try Toy.cells(of: next)[1].value == 1)
+        try next.close()
     }
 
     /// The second `close` announced the newest state, if other processes hadn't been told of it, before it noticed

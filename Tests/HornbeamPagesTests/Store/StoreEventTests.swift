@@ -70,7 +70,7 @@ struct StoreEventTests {
         disk.plan = SimulatedDisk.Plan(call: disk.calls + 1, fault: .error(EIO), isLasting: true, operations: [.sync])
         #expect(throws: StorageError.self) { try store.checkpoint() }
         #expect(throws: StorageError.self) { try store.checkpoint() }
-        try store.close()
+        #expect(throws: StorageError.self) { try store.close() }
         let failures = events.all.filter { if case .failed = $0 { true } else { false } }
         #expect(failures.count == 1)
         let sound = Events()
