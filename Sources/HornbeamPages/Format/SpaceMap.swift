@@ -180,30 +180,35 @@ struct SpaceMap {
             let word = sector >> 6
             let low = sector & 63
             let count = min(64 - low, end - sector)
-            setWord(word, Self.mask(low: low, count: count), newLive, newHeld)
+            setWord(word, low: low, count: count, newLive, newHeld)
             sector += count
         }
     }
 
     /// In local values, because each access to an array is checked, and each page of a commit passes here three times.
-    private mutating func setWord(_ word: Int, _ mask: UInt64, _ isLive: Bool, _ isHeld: Bool) {
+    /// Usually a whole node page changes; then no bits are counted.
+    private mutating func setWord(_ word: Int, low: Int, count: Int, _ isLive: Bool, _ isHeld: Bool) {
+        let mask = Self.mask(low: low, count: count)
         let before = words[word]
         let after = Word(
             live: isLive ? before.live | mask : before.live & ~mask,
             held: isHeld ? before.held | mask : before.held & ~mask)
         words[word] = after
         let extent = word / Self.wordsPerExtent
-        if after.free != before.free {
+        let changed = after.free ^ before.free
+        if changed != 0 {
             // All bits of the mask become alike, so all that change do so in one direction.
             let sign = isLive || isHeld ? -1 : 1
-            let freed = sign * (after.free ^ before.free).nonzeroBitCount
+            let isNode = changed == mask && count == pageSectors && low & (pageSectors - 1) == 0
+            let freed = sign * (isNode ? count : changed.nonzeroBitCount)
             freeInExtent[extent] = UInt16(Int(freeInExtent[extent]) + freed)
             freeSectors += freed
-            freeNodes += sign * (groups(of: after.free) ^ groups(of: before.free)).nonzeroBitCount
+            freeNodes += sign * (isNode ? 1 : (groups(of: after.free) ^ groups(of: before.free)).nonzeroBitCount)
             if freed > 0 { floors.noteFreed(inExtent: extent) }
         }
-        guard after.live != before.live else { return }
-        liveSectors += (isLive ? 1 : -1) * (after.live ^ before.live).nonzeroBitCount
+        let moved = after.live ^ before.live
+        guard moved != 0 else { return }
+        liveSectors += (isLive ? 1 : -1) * (moved == mask ? count : moved.nonzeroBitCount)
         let map = extent / extentsPerMap
         if !changedMaps[map] { changedMaps[map] = true }
     }
