@@ -15,8 +15,16 @@ final class WrappedDisk: StoreFile {
     let refused = Mutex<Set<UInt64>>([])
     /// Called before each write-through, with its sector; if it returns false, the write-through fails.
     let allowsWriteThrough = Mutex<(@Sendable (UInt64) -> Bool)?>(nil)
+    /// Called before each sync; if it returns false, the sync fails.
+    let allowsSync = Mutex<(@Sendable () -> Bool)?>(nil)
     /// The ranges whose write-back was requested, call by call.
     let writeBack = Mutex<[Range<UInt64>]>([])
+    /// The sectors of which only the rest was written, call by call.
+    let rests = Mutex<[Rest]>([])
+    struct Rest: Equatable {
+        var sector: UInt64
+        var first: Int
+    }
     private let closed = Mutex((isClosed: false, late: 0))
 
     init(_ disk: SimulatedDisk) { self.disk = disk }
@@ -41,6 +49,11 @@ final class WrappedDisk: StoreFile {
         try note(offset)
         try disk.write(bytes, at: offset)
     }
+    func writeRest(of sector: Bytes, from first: Int, at offset: UInt64) throws(StorageError) {
+        try note(offset)
+        rests.withLock { $0.append(Rest(sector: offset >> FileFormat.sectorShift, first: first)) }
+        try disk.writeRest(of: sector, from: first, at: offset)
+    }
     func writeThrough(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
         try note(offset)
         let allows = allowsWriteThrough.withLock { $0 }
@@ -51,6 +64,9 @@ final class WrappedDisk: StoreFile {
     }
     func sync() throws(StorageError) {
         try note(nil)
+        if let allows = allowsSync.withLock({ $0 }), !allows() {
+            throw .io(operation: "fdatasync", path: path, errno: EIO)
+        }
         try disk.sync()
     }
     func grow(to size: UInt64) throws(StorageError) {

@@ -195,4 +195,77 @@ struct LinuxFileTests {
         #expect(found[..<start].allSatisfy { $0 == 1 } && found[(start + count)...].allSatisfy { $0 == 1 })
         file.close()
     }
+
+    private func content(of file: LinuxFile, at offset: UInt64) throws -> [UInt8] {
+        var found = [UInt8](repeating: 9, count: FileFormat.sectorSize)
+        try found.withMutableBytes { (bytes) throws(StorageError) in try file.read(into: bytes, at: offset) }
+        return found
+    }
+
+    /// A file of 4 MiB.
+    private func makeFile(_ access: PageAccess = .mapped) throws -> LinuxFile {
+        try open().close()
+        var options = StoreOptions.withLargeRing
+        options.access = access
+        let file = try LinuxFile.open(path: path, options: options)
+        try file.grow(to: 4 << 20)
+        return file
+    }
+
+    /// Writes a sector of ones up to `first` and twos after that, of which `begun` bytes are in the file already.
+    private func writeRest(_ file: LinuxFile, _ first: Int, begun: Int, at offset: UInt64) throws {
+        let whole = (0..<FileFormat.sectorSize).map { UInt8($0 < first ? 1 : 2) }
+        let former = (0..<FileFormat.sectorSize).map { UInt8($0 < begun ? 1 : 3) }
+        try former.withBytes { (bytes) throws(StorageError) in try file.write(bytes, at: offset) }
+        try whole.withBytes { (bytes) throws(StorageError) in
+            try file.writeRest(of: bytes, from: first, at: offset)
+        }
+        #expect(try content(of: file, at: offset) == whole)
+    }
+
+    @Test(
+        "gets the rest of a sector, near the last one or far from it, and all of it if it was not begun",
+        arguments: [PageAccess.mapped, .read])
+    func restOfSector(access: PageAccess) throws {
+        let file = try makeFile(access)
+        defer { file.close() }
+        for (offset, first) in [(1 << 20, 8), (1 << 20, 4000), (1 << 20 + 4096, 1), (4 << 20 - 4096, 4095)] {
+            try writeRest(file, first, begun: first, at: UInt64(offset))
+            try writeRest(file, first, begun: first - 1, at: UInt64(offset))
+        }
+        #expect(try file.size() == 4 << 20)
+    }
+
+    @Test("is changed through a window, but only after the bytes that are there")
+    func window() throws {
+        let file = try makeFile()
+        defer { file.close() }
+        let descriptor = Glibc.open(path, O_RDWR)
+        defer { Glibc.close(descriptor) }
+        let window = try #require(FileWindow(descriptor, at: 3 << 20 + 8192))
+        #expect(window.contains(3 << 20) && window.contains(3 << 20 + 8192) && !window.contains(3 << 20 - 1))
+        let sector = [UInt8](repeating: 0, count: 100) + [UInt8](repeating: 5, count: FileFormat.sectorSize - 100)
+        #expect(sector.withBytes { window.writeRest(of: $0, from: 100, at: 3 << 20 + 8192) })
+        #expect(try content(of: file, at: 3 << 20 + 8192) == sector)
+        #expect(!sector.withBytes { window.writeRest(of: $0, from: 101, at: 3 << 20 + 4096) })
+        #expect(try content(of: file, at: 3 << 20 + 4096).allSatisfy { $0 == 0 })
+        // A sector that is gone would end the process without the guard.
+        #expect(truncate(path, 1 << 20) == 0)
+        #expect(!sector.withBytes { window.writeRest(of: $0, from: 0, at: 3 << 20 + 8192) })
+    }
+
+    @Test("that was cut short meanwhile gets the rest of a sector by a call")
+    func restOfCutSector() throws {
+        let file = try makeFile()
+        defer { file.close() }
+        for _ in 0..<2 {
+            try writeRest(file, 100, begun: 100, at: 2 << 20)
+            #expect(truncate(path, 1 << 20) == 0)
+            let whole = [UInt8](repeating: 0, count: 100) + [UInt8](repeating: 5, count: FileFormat.sectorSize - 100)
+            try whole.withBytes { (bytes) throws(StorageError) in
+                try file.writeRest(of: bytes, from: 100, at: 2 << 20)
+            }
+            #expect(try content(of: file, at: 2 << 20) == whole)
+        }
+    }
 }
