@@ -45,6 +45,7 @@ final class CommitPipeline: @unchecked Sendable {
     private let file: any StoreFile
     private let events: StoreEvent.Handler?
     private let monitor = Monitor()
+    private let syncing = Mutex(())
     /// Used only by the thread that flushes.
     private let witness: WitnessWriter
     /// The writer of the journal. Nil in memory, in a read-only store and until recovery is done. Also nil while a
@@ -282,6 +283,15 @@ final class CommitPipeline: @unchecked Sendable {
         monitor.locked {
             while isFlushing { monitor.wait() }
             failLocked(.invalid("the store is closed"), isClosing: true)
+        }
+    }
+
+    /// Makes all that was written durable. After an error the store has failed. One thread at a time: the kernel reports
+    /// an error of writing back once, to the first caller that asks, and no other may take the silence for success.
+    func sync() throws(StorageError) {
+        try syncing.withLock { (_) throws(StorageError) in
+            try checkUsable()
+            do throws(StorageError) { try file.sync() } catch { throw fail(error) }
         }
     }
 

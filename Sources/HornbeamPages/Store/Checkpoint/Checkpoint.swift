@@ -174,6 +174,7 @@ extension PageStore {
         var header = plan.header(of: state, after: side.header, fileSectors: side.space.sectorCount, mark: mark)
         if let keys { header.keys = keys }
         side.dirtyPages.begin(state.transaction, inUse: space.liveSectors - Int(plan.journal.count))
+        let isPrepared = if case .prepared = journal { true } else { false }
         let journal = pipeline.journalUse
         let run = CheckpointRun(
             state: state, former: side.header, header: header, plan: plan, images: plan.images(space), mark: mark,
@@ -181,7 +182,8 @@ extension PageStore {
             faults: faults, rewrites: faults != side.knownFaults, cipher: verification.cipher)
         side.retired.pin(state.transaction)
         side.run = run
-        side.pace.begin(bytes: run.dirtyBytes, bound: boundMeanwhile, journal: journal)
+        // Most pages were written while the ring was prepared: this one doesn't show how long a byte takes.
+        side.pace.begin(bytes: isPrepared ? 0 : run.dirtyBytes, bound: boundMeanwhile, journal: journal)
         return run
     }
 

@@ -121,8 +121,7 @@ extension CheckpointRun {
             return pipeline.hasFailed ? .failed(error) : .undone(error)
         }
         do throws(StorageError) {
-            try pipeline.checkUsable()
-            try file.sync()
+            try pipeline.sync()
         } catch {
             return .failed(error)
         }

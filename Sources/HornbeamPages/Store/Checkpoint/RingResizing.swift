@@ -85,23 +85,27 @@ extension PageStore {
         inThreadsTurn { adopt(ring, insteadOf: former, isReady: isReady) }
     }
 
-    /// Writes zeros and makes them durable.
+    /// Writes the ring's zeros and the pages of all commits, and makes them durable. Repeats that with the pages of
+    /// commits meanwhile, so that little is left for the checkpoint that keeps the turn. But no other checkpoint begins
+    /// meanwhile, so it stops when the journal is nearly full.
     private func makeReady(_ ring: JournalRing) -> Bool {
         let faults = pipeline.faultCount
         do throws(StorageError) {
             try CheckpointPlan.zero(ring, file)
-            try pipeline.checkUsable()
+            var rounds = 0
+            repeat {
+                try writeUnwritten()
+                try pipeline.sync()
+                rounds += 1
+            } while rounds < Self.mostRounds && verification.unwritten?.hasStates == true
+                && !pipeline.isJournalNearlyFull
         } catch {
-            return false
-        }
-        do throws(StorageError) {
-            try file.sync()
-        } catch {
-            _ = pipeline.fail(error)
             return false
         }
         return pipeline.fault(since: faults) == nil
     }
+
+    private static var mostRounds: Int { 3 }
 
     /// Runs `body` in the turn, for the store's thread. Returns nil once the thread is to end.
     @discardableResult

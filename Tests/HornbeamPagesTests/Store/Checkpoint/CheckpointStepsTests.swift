@@ -232,6 +232,47 @@ struct CheckpointStepsTests {
         try expectState(disk.powerLossImage(seed: seed), of: 7, "seed \(seed)")
     }
 
+    /// The kernel reports an error of writing back once, to the first sync that asks, perhaps that of a new ring. The
+    /// checkpoint's own sync, of pages that the medium has lost, then reports nothing.
+    @Test("writes no header if a sync of another thread fails while it waits for its own")
+    func failingSyncBeside() throws {
+        let disk = WrappedDisk(try SimulatedDisk())
+        let store = try Toy.open(disk)
+        for value: UInt64 in 1...6 { try commit(value, store) }
+        let run = try begin(store)
+        let isNew = Atomic(true)
+        let (entered, go, ended) = (
+            DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+        )
+        disk.allowsSync.withLock {
+            $0 = {
+                let isFirst = isNew.exchange(false, ordering: .relaxed)
+                if !isFirst { return true }
+                entered.signal()
+                go.wait()
+                return false
+            }
+        }
+        Thread {
+            #expect(throws: StorageError.self) { try store.pipeline.sync() }
+            ended.signal()
+        }.start()
+        entered.wait()
+        Thread {
+            run.write(to: store)
+            ended.signal()
+        }.start()
+        usleep(50_000)
+        go.signal()
+        ended.wait()
+        ended.wait()
+        guard case .failed? = conclude(store) else {
+            Issue.record("the checkpoint succeeded")
+            return
+        }
+        #expect(store.hasFailed)
+    }
+
     /// The kernel reports an error of writing back once. A commit's write-through that was in flight while the
     /// checkpoint synced, and fails later, may have received the report about the checkpoint's pages.
     @Test("writes no header before it knows the outcome of a write-through that was in flight while it synced")
