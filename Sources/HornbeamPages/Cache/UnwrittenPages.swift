@@ -117,7 +117,7 @@ final class UnwrittenPages: @unchecked Sendable {
 
     /// Memory for a page that may be kept; nil if all of it is in use, if it would be more than `bytes` in all, or if
     /// the system has none. Goes back through `keep` or `giveBack`.
-    func takeBuffer(within bytes: Int = .max) -> UnsafeMutableRawPointer? {
+    func takeBuffer(within bytes: Int) -> UnsafeMutableRawPointer? {
         if let buffer = spare.popLast() { return buffer }
         if memory == nil { memory = hbs_map(-1, capacity * pageSize) }
         guard fresh < capacity, (fresh + 1) * pageSize <= bytes, let memory else { return nil }
@@ -235,28 +235,37 @@ final class UnwrittenPages: @unchecked Sendable {
 
     private static var pieceBytes: Int { 1 << 17 }
 
-    /// Waits until no other thread writes. Returns the pages' numbers in the order of the file.
+    /// Waits until no other thread writes. Returns the pages' numbers in the order of the file. Pages may be kept and
+    /// removed meanwhile: those that are not listed are of later states, and `nextPiece` doesn't find those that are
+    /// gone.
     private func begin(_ part: Part) -> [UInt64] {
-        var pages = monitor.locked { () -> [(number: UInt64, birth: UInt64)] in
+        monitor.locked {
             while isWriting { monitor.wait() }
             isWriting = true
             swap(&firstListed, &firstState)
-            var pages: [(number: UInt64, birth: UInt64)] = []
-            pages.reserveCapacity(count)
-            for place in 0..<places {
-                let number = numbers[place].load(ordering: .relaxed)
-                let page = UnsafeRawPointer(bitPattern: addresses[place].load(ordering: .relaxed))
-                if number != 0, let page { pages.append((number, page.u64(PageLayout.birth))) }
-            }
-            return pages
         }
-        // Pages may be removed from now on; `nextPiece` doesn't find these.
+        var pages: [(number: UInt64, birth: UInt64)] = []
+        pages.reserveCapacity(count)
+        // In portions, because the writer waits for the lock, and looking at births is slow.
+        for first in stride(from: 0, to: places, by: Self.listedPlaces) {
+            monitor.locked {
+                for place in first..<min(first + Self.listedPlaces, places) {
+                    let number = numbers[place].load(ordering: .relaxed)
+                    let page = UnsafeRawPointer(bitPattern: addresses[place].load(ordering: .relaxed))
+                    guard number != 0, let page else { continue }
+                    pages.append((number, part == .all ? 0 : page.u64(PageLayout.birth)))
+                }
+            }
+        }
         if part == .olderHalf, !pages.isEmpty {
             let median = pages.map(\.birth).sorted()[pages.count / 2]
             pages.removeAll { $0.birth > median }
         }
         return pages.map(\.number).sorted()
     }
+
+    /// A multiple of `ways`.
+    private static var listedPlaces: Int { 64 }
 
     /// Copies pages that are adjacent in the file. Works on copies because a transaction may be reading the originals.
     /// Returns no pages if the next one is gone.

@@ -69,7 +69,7 @@ struct UnwrittenPagesTests {
                 #expect(kept[number] == nil)
             default:
                 let number = 10 + UInt64(random.below(500))
-                guard kept[number] == nil, let buffer = table.takeBuffer() else { continue }
+                guard kept[number] == nil, let buffer = table.takeBuffer(within: .max) else { continue }
                 fill(buffer, number, birth: birth)
                 var isKept = false
                 table.keeping(of: birth) { isKept = table.keep(number, buffer) }
@@ -93,7 +93,7 @@ struct UnwrittenPagesTests {
     func inFlight() throws {
         let table = try #require(UnwrittenPages(pageSize: 4096, memoryBytes: 64 * 4096))
         func keep(_ number: UInt64) throws {
-            let buffer = try #require(table.takeBuffer())
+            let buffer = try #require(table.takeBuffer(within: .max))
             fill(buffer, number, birth: number)
             table.keeping(of: number) { #expect(table.keep(number, buffer)) }
         }
@@ -291,7 +291,7 @@ struct UnwrittenPagesTests {
         let table = try #require(UnwrittenPages(pageSize: 4096, memoryBytes: 1024 * 4096))
         for isIdle in [false, true] {
             for number: UInt64 in 1...1000 {
-                let buffer = try #require(table.takeBuffer())
+                let buffer = try #require(table.takeBuffer(within: .max))
                 fill(buffer, number, birth: 1)
                 table.keeping(of: 1) { #expect(table.keep(number, buffer)) }
             }
@@ -300,7 +300,7 @@ struct UnwrittenPagesTests {
             table.reclaim(before: .max, isIdle: isIdle)
             #expect(table.memoryBytes == 0)
         }
-        let buffer = try #require(table.takeBuffer())
+        let buffer = try #require(table.takeBuffer(within: .max))
         table.giveBack(buffer)
         table.reclaim(before: .max)
         #expect(table.memoryBytes == 4096)
