@@ -26,6 +26,8 @@ package struct CommitInFlight: Sendable {
     /// Returns once the commit is as durable as it asked, and visible. Throws if it failed: then it has changed
     /// nothing.
     package func wait() throws(StorageError) {
+        // In a forked child the records are the parent's.
+        try store?.checkProcess()
         switch rest {
         case .nothing: return
         case .own(let commit): try store?.completeOwn(commit)
@@ -211,7 +213,7 @@ extension PageStore {
         guard let unwritten = verification.unwritten, unwritten.isWaiting else { return }
         let oldest = side.older.lazy.filter(\.isRead).map(\.transaction).min() ?? settled.transaction
         unwritten.reclaim(before: Swift.min(oldest, settled.transaction))
-        lendKept()
+        side.borrowKept()
     }
 
     /// In the turn of the store's thread, while no transaction is open. If there are no readers, none has found any of
@@ -222,23 +224,7 @@ extension PageStore {
         let state = newest.withLock { $0.state }
         guard state === side.settled, !state.isRead, !side.older.contains(where: \.isRead) else { return }
         unwritten.reclaim(before: .max, isIdle: isIdle)
-        lendKept()
-    }
-
-    /// Bytes of memory that always belong to the writer.
-    static var unlentBytes: Int { 1 << 20 }
-
-    /// In the turn: takes this much of the page cache's budget for pages of the writer, in place of what it had.
-    func lend(_ bytes: Int) {
-        guard bytes != side.lentBytes else { return }
-        cache.lend(bytes - side.lentBytes)
-        side.lentBytes = bytes
-    }
-
-    /// In the turn, while no transaction is open: lends the memory that stays for the next one.
-    func lendKept() {
-        let kept = side.frames.keptBytes + side.unplaced.keptBytes
-        lend(kept > Self.unlentBytes ? kept : 0)
+        side.borrowKept()
     }
 
     /// Retires pages of the formerly newest state. If it has readers, counts it as pinned until they have ended.

@@ -394,10 +394,11 @@ package final class PageStore: @unchecked Sendable {
         figures.usedBytes = UInt64(side.space.liveSectors) << FileFormat.sectorShift
         let free = UInt64(side.space.freeSectors) << FileFormat.sectorShift
         figures.retiredBytes = figures.fileBytes - free - figures.usedBytes
-        if !side.older.isEmpty {
+        let pinned = side.older.isEmpty ? [] : side.announcer?.pinned ?? []
+        if !pinned.isEmpty || side.older.contains(where: \.isRead) {
             // A state may be among the older ones twice.
             let read = Set(side.older.lazy.filter(\.isRead).map(\.transaction))
-            let held = read.union(side.announcer?.pinned ?? [])
+            let held = read.union(pinned)
             figures.snapshotBytes = side.retired.sectors(heldByAnyOf: held) << FileFormat.sectorShift
             figures.olderSnapshots = read.count
         }

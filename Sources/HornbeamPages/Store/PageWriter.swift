@@ -156,8 +156,7 @@ package final class PageWriter {
     /// Updates the figures after memory was taken for a page.
     func noteMemory() {
         side.noteFrames(memoryBytes + frames.placedBytes)
-        let taken = memoryBytes + frames.unwrittenBytes
-        if taken > side.lentBytes + PageStore.unlentBytes { store.lend(taken) }
+        side.borrow(memoryBytes + frames.unwrittenBytes)
     }
 
     /// Returns the frame of a page of this transaction. Returns nil for any other page, and for a spilled one.
@@ -404,7 +403,7 @@ package final class PageWriter {
         releaseUnused()
         frames.removeAll()
         side.unplaced.removeAll()
-        store.lendKept()
+        side.borrowKept()
         side.noteFrames(0)
         freed = []
         if !savepoints.isEmpty { savepoints.removeAll() }
@@ -413,7 +412,7 @@ package final class PageWriter {
             side.space.checkInvariants()
         #endif
         // The state that it was built on may have been withdrawn, and the next transaction must not begin there.
-        store.settle()
+        if store.pipeline.hasSettled { store.settle() }
         store.turn.give()
     }
 }

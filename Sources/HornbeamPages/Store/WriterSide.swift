@@ -53,8 +53,8 @@ final class WriterSide {
     var knownFaults = 0
     /// The pages that no durable checkpoint has.
     @exclusivity(unchecked) var dirtyPages = DirtyPages()
-    /// Bytes that the page cache has lent for frames, including frames kept for the next transaction.
-    @exclusivity(unchecked) var lentBytes = 0
+    /// Bytes of the page cache's budget that are borrowed for frames, including frames kept for the next transaction.
+    @exclusivity(unchecked) private var borrowedBytes = 0
     /// Bytes of memory that the open transaction's pages take. Any thread reads it.
     let frameBytes = Atomic<Int>(0)
     /// Number of checkpoints in a row that found the journal nearly empty, and the resulting size of the ring in
@@ -116,6 +116,31 @@ extension WriterSide {
     var nextCheckpoint: UInt64 { header.checkpoint + 1 + checkpointLeap }
 }
 
+// MARK: Memory
+
+extension WriterSide {
+    /// Bytes of memory that always belong to the writer. It borrows at least this much more at a time.
+    private static var unborrowedBytes: Int { 1 << 20 }
+
+    /// Borrows this much of the page cache's budget for the open transaction, in place of what it has borrowed, unless
+    /// that is nearly as much.
+    func borrow(_ bytes: Int) {
+        if bytes > borrowedBytes + Self.unborrowedBytes { setBorrowed(bytes) }
+    }
+
+    /// While no transaction is open: borrows the memory that stays for the next one.
+    func borrowKept() {
+        let kept = frames.keptBytes + unplaced.keptBytes
+        setBorrowed(kept > Self.unborrowedBytes ? kept : 0)
+    }
+
+    private func setBorrowed(_ bytes: Int) {
+        guard bytes != borrowedBytes else { return }
+        verification.cache.lend(bytes - borrowedBytes)
+        borrowedBytes = bytes
+    }
+}
+
 // MARK: Figures
 
 extension WriterSide {
@@ -138,7 +163,8 @@ extension WriterSide {
     /// Drops the pins of states that have no readers any more, so that their pages can be used again.
     func collectPins() {
         announcer?.collect(self)
-        if older.isEmpty { return }
+        // Removing none costs more than looking.
+        guard older.contains(where: \.isForgotten) else { return }
         older.removeAll { state in
             guard state.isForgotten else { return false }
             unpin(state.transaction)

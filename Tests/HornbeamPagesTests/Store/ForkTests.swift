@@ -47,6 +47,25 @@ struct ForkTests {
         writer.abort()
     }
 
+    // Waiting would write the parent's records.
+    @Test("can't wait for a commit of its parent")
+    func pendingCommit() throws {
+        let store = try Toy.open(try SimulatedDisk())
+        let writer = try store.beginWrite()
+        let change = ToyChange(cell: 1, value: 2)
+        try Toy.apply(change, writer)
+        let commit = try change.redo.withBytes { (bytes) throws(StorageError) in
+            try writer.beginCommit(redo: bytes, durability: .full)
+        }
+        let status = try inChild {
+            do throws(StorageError) { try commit.wait() } catch .invalid { return 0 } catch { return 1 }
+            return 2
+        }
+        #expect(status == 0)
+        try commit.wait()
+        try store.close()
+    }
+
     // Opening takes locks of the whole process. A thread that held one at the fork doesn't exist in the child, and
     // never released it there.
     @Test("opens a file of its own, even if other threads were just opening")
