@@ -87,7 +87,7 @@ extension PageStore {
 
     /// Writes the ring's zeros and the pages of all commits, and makes them durable. Repeats that with the pages of
     /// commits meanwhile, so that little is left for the checkpoint that keeps the turn. But no other checkpoint begins
-    /// meanwhile, so it stops when the journal is nearly full.
+    /// meanwhile, so it stops when half of the journal is in use.
     private func makeReady(_ ring: JournalRing) -> Bool {
         let faults = pipeline.faultCount
         do throws(StorageError) {
@@ -97,8 +97,7 @@ extension PageStore {
                 try writeUnwritten()
                 try pipeline.sync()
                 rounds += 1
-            } while rounds < Self.mostRounds && verification.unwritten?.hasStates == true
-                && !pipeline.isJournalNearlyFull
+            } while rounds < Self.mostRounds && verification.unwritten?.hasStates == true && isJournalHalfEmpty
         } catch {
             return false
         }
@@ -106,6 +105,11 @@ extension PageStore {
     }
 
     private static var mostRounds: Int { 3 }
+
+    private var isJournalHalfEmpty: Bool {
+        let (used, capacity) = pipeline.journalUse
+        return used < capacity / 2
+    }
 
     /// Runs `body` in the turn, for the store's thread. Returns nil once the thread is to end.
     @discardableResult
