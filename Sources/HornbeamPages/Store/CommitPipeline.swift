@@ -45,6 +45,7 @@ final class CommitPipeline: @unchecked Sendable {
     private let file: any StoreFile
     private let events: StoreEvent.Handler?
     private let monitor = Monitor()
+    /// Held during `sync`.
     private let syncing = Mutex(())
     /// Used only by the thread that flushes.
     private let witness: WitnessWriter
@@ -286,8 +287,8 @@ final class CommitPipeline: @unchecked Sendable {
         }
     }
 
-    /// Makes all that was written durable. After an error the store has failed. One thread at a time: the kernel reports
-    /// an error of writing back once, to the first caller that asks, and no other may take the silence for success.
+    /// Makes all that was written durable. After an error the store has failed. One thread at a time: the kernel
+    /// reports an error of writing back once, to the first caller that asks, and no other may take silence for success.
     func sync() throws(StorageError) {
         try syncing.withLock { (_) throws(StorageError) in
             try checkUsable()
