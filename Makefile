@@ -136,7 +136,8 @@ mirrors: deps
 	.build/release/mirror-worker lives $(or $(LIVES),300) $(or $(SEED),1)
 
 # Readers and writers under the thread sanitizer, which needs help with Swift's Mutex: Scripts/tsan-mutex.c. The tests
-# with several threads run in groups: all at once, some would exceed their time limits.
+# with several threads run in groups: all at once, some would exceed their time limits. ForkTests run beside no other
+# thread, whose lock in the sanitizer a child could find held.
 TSAN = TSAN_OPTIONS=halt_on_error=1 LD_PRELOAD=$(CURDIR)/.build/tsan/tsan-mutex.so
 TSAN_TESTS = $(TSAN) .build/tsan/debug/hornbeamPackageTests.xctest --testing-library swift-testing --filter
 tsan: deps
@@ -145,8 +146,8 @@ tsan: deps
 	$(TSAN) .build/tsan/debug/hornbeam-proof threads 4 $(SEED)
 	$(SWIFT) build --build-tests --sanitize=thread --scratch-path .build/tsan
 	$(TSAN_TESTS) 'ConcurrencyProofTests|StripedCount|IdlePlaces|IdleReads|PinnedAgain|PageStoreTests|GroupCommit|CheckpointWorker|ArrearsTests|UnwrittenPages|PageCache|DatabaseTests|ObservationTests|LiveConcurrency'
-	$(TSAN_TESTS) 'WatchTests|LinuxFileTests|CheckpointSteps|CommitPace|ClosingTests|ForkTests|StoreThreads|WriterTurn|Shrinking|RecoveringWriter|CollationTests|PendingWritingTests/concurrent'
-	$(TSAN_TESTS) 'AsyncWrite|CancelledReads|ContextUse|UpkeepTests|OperationLog|KeptSearchers|LiveSections|LongLivedRead' --no-parallel
+	$(TSAN_TESTS) 'WatchTests|LinuxFileTests|CheckpointSteps|CommitPace|ClosingTests|StoreThreads|WriterTurn|Shrinking|RecoveringWriter|CollationTests|PendingWritingTests/concurrent'
+	$(TSAN_TESTS) 'ForkTests|AsyncWrite|CancelledReads|ContextUse|UpkeepTests|OperationLog|KeptSearchers|LiveSections|LongLivedRead' --no-parallel
 	$(TSAN_TESTS) 'IndexBuildTests|ParallelBuild|RegisteredIndexTests|RegisteredState'
 	$(TSAN_TESTS) 'StudioLifeTests|StudioWriteTests|ParcelServiceTests'
 
