@@ -355,6 +355,9 @@ final class CommitPipeline: @unchecked Sendable {
     /// Whether the ring makes a checkpoint due.
     var isJournalNearlyFull: Bool { monitor.locked { journal?.isNearlyFull ?? false } }
 
+    /// Whether there are records that the medium need not have, so that commits don't wait for it.
+    var outrunsMedium: Bool { monitor.locked { journal.map { $0.durableEnd < $0.writtenEnd } ?? false } }
+
     /// Number of sectors of the ring that are in use, and of the whole ring.
     var journalUse: (used: UInt64, capacity: UInt64) {
         monitor.locked { (journal?.usedSectors ?? 0, journal?.ring.count ?? 0) }

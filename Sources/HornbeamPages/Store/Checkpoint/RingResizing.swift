@@ -86,8 +86,9 @@ extension PageStore {
     }
 
     /// Writes the ring's zeros and the pages of all commits, and makes them durable. Repeats that with the pages of
-    /// commits meanwhile, so that little is left for the checkpoint that keeps the turn. But no other checkpoint begins
-    /// meanwhile, so it stops when half of the journal is in use.
+    /// commits meanwhile, so that little is left for the checkpoint that keeps the turn. Not if commits wait for the
+    /// medium, because they would wait for that too. No other checkpoint begins meanwhile, so it stops when the journal
+    /// is nearly full.
     private func makeReady(_ ring: JournalRing) -> Bool {
         let faults = pipeline.faultCount
         do throws(StorageError) {
@@ -97,7 +98,8 @@ extension PageStore {
                 try writeUnwritten()
                 try pipeline.sync()
                 rounds += 1
-            } while rounds < Self.mostRounds && verification.unwritten?.hasStates == true && isJournalHalfEmpty
+            } while rounds < Self.mostRounds && verification.unwritten?.hasStates == true && pipeline.outrunsMedium
+                && !pipeline.isJournalNearlyFull
         } catch {
             return false
         }
@@ -105,11 +107,6 @@ extension PageStore {
     }
 
     private static var mostRounds: Int { 3 }
-
-    private var isJournalHalfEmpty: Bool {
-        let (used, capacity) = pipeline.journalUse
-        return used < capacity / 2
-    }
 
     /// Runs `body` in the turn, for the store's thread. Returns nil once the thread is to end.
     @discardableResult
