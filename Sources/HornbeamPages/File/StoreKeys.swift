@@ -81,12 +81,18 @@ struct StoreKeys {
             // The slot of an unreadable sector is lost as well.
             guard
                 let sector = try? reader.bytes(at: slot << FileFormat.sectorShift, count: FileFormat.sectorSize),
-                let left = HeaderSlot.keysOfDamaged(sector),
-                let dataCipher = try encryption.unlock(left.slots)
+                let left = HeaderSlot.keysOfDamaged(sector), let dataCipher = try unlock(left.slots, encryption)
             else { continue }
             return try StoreKeys(left.slots, dataCipher, left.identifier)
         }
         return nil
+    }
+
+    /// The cipher of a damaged header slot's key slots, which may look like those of a later version.
+    private static func unlock(
+        _ slots: KeySlots, _ encryption: any StoreEncryption
+    ) throws(StorageError) -> (any PageCipher)? {
+        do throws(StorageError) { return try encryption.unlock(slots) } catch .unsupported { return nil }
     }
 
     /// The keys of a new file that has the same data key and these key slots.

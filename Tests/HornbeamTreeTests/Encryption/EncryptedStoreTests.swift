@@ -224,6 +224,11 @@ struct EncryptedStoreTests {
                 try DamagedFile(file: try SimulatedDisk(image: image))
             }
         }
+        // The key slots of the first slot are damaged, so they look like those of a later version.
+        var halves = try #require(disk.killedImage())
+        halves.replaceSubrange(512..<4096, with: repeatElement(7, count: 4096 - 512))
+        halves.replaceSubrange(4096 + 2048..<8192, with: repeatElement(7, count: 2048))
+        #expect(try salvaged(halves) == content)
         // Without both slots, there is no way to the data key.
         image.replaceSubrange(4096..<8192, with: repeatElement(7, count: 4096))
         let error = #expect(throws: StorageError.self) {
