@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guard against SIGBUS: touching a page of a mapped file that can't be read or changed (cut off from outside, a
-// fault of the medium, a full disk) must become an error of the store and not end the process. The handler puts a page
-// of zeros there and notes that. Faults outside guarded mappings go to the former handler.
+// The guard against SIGBUS: touching a page of a mapped file that can't be read (cut off from outside, a fault of the
+// medium) must become an error of the store and not end the process. The handler puts a page of zeros there and notes
+// that. Faults outside guarded mappings go to the former handler.
 //
 // All calls in the handler are async-signal-safe, or plain system calls: mmap, sigaction, raise.
 #define _GNU_SOURCE
@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { capacity = 32768 };
+enum { capacity = 16384 };
 
 /// A guarded mapping. `base` is stored last and cleared first: a handler that sees it sees the other fields.
 struct guard {
@@ -52,8 +52,7 @@ static int repair(uintptr_t address) {
         int is_watched = address >= watched_start && address < watched_end;
         // Before the zeros appear, so that a thread that reads them and then checks `lost` sees it set.
         if (!is_watched) __atomic_store_n(guard->lost, 1, __ATOMIC_SEQ_CST);
-        int protection = is_watched ? PROT_READ | PROT_WRITE : PROT_READ;
-        if (mmap(page, page_size, protection, flags, -1, 0) == MAP_FAILED) return 0;
+        if (mmap(page, page_size, PROT_READ, flags, -1, 0) == MAP_FAILED) return 0;
         if (is_watched) {
             watched_faulted = 1;
             return 1;

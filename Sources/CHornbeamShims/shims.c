@@ -100,11 +100,6 @@ void *hbs_map(int descriptor, size_t length) {
     return base == MAP_FAILED ? NULL : base;
 }
 
-void *hbs_map_window(int descriptor, int64_t offset, size_t length) {
-    void *base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, (off_t)offset);
-    return base == MAP_FAILED ? NULL : base;
-}
-
 void hbs_provide(void *base, size_t length) {
 #ifdef MADV_POPULATE_WRITE
     madvise(base, length, MADV_POPULATE_WRITE);

@@ -19,12 +19,6 @@ final class WrappedDisk: StoreFile {
     let allowsSync = Mutex<(@Sendable () -> Bool)?>(nil)
     /// The ranges whose write-back was requested, call by call.
     let writeBack = Mutex<[Range<UInt64>]>([])
-    /// The sectors of which only the rest was written, call by call.
-    let rests = Mutex<[Rest]>([])
-    struct Rest: Equatable {
-        var sector: UInt64
-        var first: Int
-    }
     private let closed = Mutex((isClosed: false, late: 0))
 
     init(_ disk: SimulatedDisk) { self.disk = disk }
@@ -48,11 +42,6 @@ final class WrappedDisk: StoreFile {
     func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
         try note(offset)
         try disk.write(bytes, at: offset)
-    }
-    func writeRest(of sector: Bytes, from first: Int, at offset: UInt64) throws(StorageError) {
-        try note(offset)
-        rests.withLock { $0.append(Rest(sector: offset >> FileFormat.sectorShift, first: first)) }
-        try disk.writeRest(of: sector, from: first, at: offset)
     }
     func writeThrough(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
         try note(offset)

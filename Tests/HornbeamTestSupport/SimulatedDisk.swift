@@ -128,15 +128,6 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
         try perform(.write) { state, part in put(bytes, at: offset, part: part, &state) }
     }
 
-    /// Leaves the bytes before `first` as they are, so that a store notices if they are others than it thinks.
-    package func writeRest(of sector: Bytes, from first: Int, at offset: UInt64) throws(StorageError) {
-        var whole = Array(sector)
-        try whole.withMutableBytes { (bytes) throws(StorageError) in
-            try read(into: UnsafeMutableRawBufferPointer(rebasing: bytes[..<first]), at: offset)
-        }
-        try whole.withBytes { (bytes) throws(StorageError) in try write(bytes, at: offset) }
-    }
-
     package func writeThrough(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
         let moment = try perform(.writeThrough) { state, part in put(bytes, at: offset, part: part, &state) }
         state.withLock { state in

@@ -51,10 +51,6 @@ int hbs_link_unnamed(int descriptor, const char *path);
 /// Returns NULL on failure, with errno. The range may reach beyond the end of the file.
 void *hbs_map(int descriptor, size_t length);
 
-/// Maps a part of the file writable and shared. `offset` must be a multiple of the page size. Returns NULL on failure,
-/// with errno.
-void *hbs_map_window(int descriptor, int64_t offset, size_t length);
-
 /// Has the system provide the pages of anonymous memory before they are touched. A hint: systems before Linux 5.14
 /// provide them when they are touched.
 void hbs_provide(void *base, size_t length);
@@ -82,8 +78,8 @@ void hbs_guard_set_bits(int guard, void *bits, size_t length);
 /// Ends the guard. Must be called before the mapping is removed.
 void hbs_guard_remove(int guard);
 
-/// Begins a watch: this thread will read bytes that are not trusted yet, or change bytes of a window, and only
-/// `hbs_guard_unwatch` reports a fault in them.
+/// Begins a watch: this thread will read bytes that are not trusted yet, and only `hbs_guard_unwatch` reports a fault
+/// in them.
 void hbs_guard_watch(const void *start, size_t count);
 
 /// Ends the watch. Returns whether there was a fault.

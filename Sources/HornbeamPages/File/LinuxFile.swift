@@ -25,8 +25,6 @@ package final class LinuxFile: SharedFile {
     private let holdsName = Atomic<Bool>(false)
     private let isClosed = Atomic<Bool>(false)
     private let generation = hbs_fork_generation()
-    /// The window of the last `writeRest`, and whether the system gives windows.
-    private let window = Mutex<(last: FileWindow?, isUsable: Bool)>((nil, true))
 
     /// The way in which a new file gets its name.
     private enum PendingName {
@@ -281,26 +279,6 @@ extension LinuxFile {
 
     package func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
         try writeAll(bytes, at: offset) { rest, place in pwrite(descriptor, rest.baseAddress, rest.count, place) }
-    }
-
-    /// Writes through a window if the file is mapped. That is faster than a call, and doesn't wait for calls of other
-    /// threads, each of which locks the file. The sector is in the kernel's cache, because it was just written.
-    package func writeRest(of sector: Bytes, from first: Int, at offset: UInt64) throws(StorageError) {
-        if mapping != nil, writesThroughWindow(sector, from: first, at: offset) { return }
-        // The call finds out what is wrong, if anything is.
-        try write(sector, at: offset)
-    }
-
-    private func writesThroughWindow(_ sector: Bytes, from first: Int, at offset: UInt64) -> Bool {
-        window.withLock { window in
-            if window.isUsable, window.last?.contains(offset) != true {
-                window.last = FileWindow(descriptor, at: offset)
-                window.isUsable = window.last != nil
-            }
-            if window.last?.writeRest(of: sector, from: first, at: offset) == true { return true }
-            window.last = nil
-            return false
-        }
     }
 
     /// Writes in small pieces. The kernel caches the bytes of one call in pieces of memory of that size, up to 2 MiB,

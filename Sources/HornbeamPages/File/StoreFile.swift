@@ -26,9 +26,6 @@ package protocol StoreFile: AnyObject, Sendable {
     func startRead(at offset: UInt64, count: UInt64)
     /// Replaces bytes inside the file. Survives a crash of the process; durable at the next `sync`.
     func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError)
-    /// Writes a sector from byte `first` on; `write` has written the bytes before it. Survives as much as `write`. For
-    /// records that are added to the journal one by one. One call at a time.
-    func writeRest(of sector: Bytes, from first: Int, at offset: UInt64) throws(StorageError)
     /// Replaces bytes inside the file with zeros, as `write` does. For bytes of which small parts will be written again
     /// and again.
     func writeZeros(at offset: UInt64, count: UInt64) throws(StorageError)
@@ -55,10 +52,6 @@ extension StoreFile {
     package func fetch(at offset: UInt64, count: Int) {}
     package func startRead(at offset: UInt64, count: UInt64) {}
     package var neighbours: (any Neighbours)? { nil }
-
-    package func writeRest(of sector: Bytes, from first: Int, at offset: UInt64) throws(StorageError) {
-        try write(sector, at: offset)
-    }
 
     package func writeZeros(at offset: UInt64, count: UInt64) throws(StorageError) {
         try writeZeros(at: offset, count: count, piece: 1 << 20)

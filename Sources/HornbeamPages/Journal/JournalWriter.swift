@@ -29,8 +29,6 @@ struct JournalBatch {
     var start: UInt64
     /// Position of the sector at which the written part begins.
     var from: UInt64
-    /// The kernel has everything before this position.
-    var writtenEnd: UInt64
     /// Bytes from this position up to `start`, which are no longer kept, are read from the file and written through
     /// before the rest.
     var rewrittenFrom: UInt64
@@ -157,7 +155,7 @@ struct JournalWriter {
         if isThrough { closeSector() }
         var batch = JournalBatch(
             bytes: [], start: keptStart, from: isThrough ? keptStart : writtenEnd.floorSector,
-            writtenEnd: writtenEnd, rewrittenFrom: isThrough ? durableEnd : keptStart, isThrough: isThrough, end: end)
+            rewrittenFrom: isThrough ? durableEnd : keptStart, isThrough: isThrough, end: end)
         swap(&batch.bytes, &kept)
         batch.bytes.appendZeros(Int(end.position.ceilSector - end.position))
         keptStart = end.position
@@ -224,14 +222,8 @@ extension JournalBatch {
     func write(in ring: JournalRing, to file: any StoreFile) throws(StorageError) {
         try rewrite(in: ring, file)
         try bytes.withBytes { (bytes) throws(StorageError) in
-            var position = from
-            if !isThrough, writtenEnd > from {
-                let sector = Bytes(rebasing: bytes[Int(from - start)...].prefix(FileFormat.sectorSize))
-                let place = (ring.first << FileFormat.sectorShift) + ring.place(of: from)
-                try file.writeRest(of: sector, from: Int(writtenEnd - from), at: place)
-                position += UInt64(FileFormat.sectorSize)
-            }
-            try write(Bytes(rebasing: bytes[Int(position - start)...]), at: position, in: ring, to: file)
+            let part = Bytes(rebasing: bytes[Int(from - start)...])
+            try write(part, at: from, in: ring, to: file)
         }
     }
 

@@ -3,7 +3,6 @@
 // that was durable is damage.
 
 import HornbeamTestSupport
-import Synchronization
 import Testing
 
 @testable import HornbeamPages
@@ -196,38 +195,6 @@ struct JournalTests {
             let count = try read(after, header).payloads.count
             #expect((25...27).contains(count), "seed \(seed)")
         }
-    }
-
-    @Test("writes only the rest of a sector that an earlier write has begun")
-    func restOfSector() throws {
-        let (disk, header) = try make(sectors: 4)
-        let file = WrappedDisk(disk)
-        var journal = JournalWriter(after: header, nil)
-        var written: [[UInt8]] = []
-        func append(_ size: Int, _ durability: Durability = .process) throws -> [WrappedDisk.Rest] {
-            let transaction = UInt64(101 + written.count)
-            written.append(payload(transaction, size))
-            try written[written.count - 1].withBytes { try journal.append($0, transaction: transaction) }
-            file.rests.withLock { $0 = [] }
-            try journal.flush(durability, to: file)
-            journal.publish(journal.end)
-            #expect(try read(disk, header).payloads == written)
-            return file.rests.withLock { $0 }
-        }
-        let size = Int(JournalRecord.size(payload: 100))
-        #expect(try append(100) == [])
-        #expect(try append(100) == [.init(sector: 4, first: size)])
-        #expect(try append(4000) == [.init(sector: 4, first: 2 * size)])
-        #expect(try append(100).map(\.sector) == [5])
-        #expect(try append(100, .full) == [])
-        #expect(try append(100) == [])
-        // A failed write may have destroyed the sector, so all of it is written again.
-        try payload(107, 100).withBytes { try journal.append($0, transaction: 107) }
-        guard var batch = journal.take(.process) else { return }
-        journal.putBack(&batch)
-        journal.withdraw()
-        #expect(try append(100) == [])
-        #expect(try append(100).count == 1)
     }
 
     @Test("recognises the remains of a record after a broken one in the same sector")
