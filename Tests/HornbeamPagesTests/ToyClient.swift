@@ -109,7 +109,7 @@ enum Toy {
         _ page: UInt64, birth: UInt64, kind: PageKind, level: UInt8, _ writer: PageWriter
     ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
         let source = try writer.view.page(page, birth: birth, kind: kind, level: level)
-        return try writer.copy(source, of: page, birth: birth, kind: kind, level: level)
+        return try writer.copy(source, of: page, birth: birth, kind: kind, level: level, unused: 0..<0)
     }
 
     private static func setLong(

@@ -159,22 +159,19 @@ final class UnwrittenPages: @unchecked Sendable {
 
     /// Removes the pages kept for sectors that are free now: nobody can reach them. Waits for pages on their way to the
     /// file.
-    func remove(_ run: SectorRun) {
+    func remove(_ runs: some Sequence<SectorRun>) {
         guard count > 0 else { return }
         let sectors = UInt64(pageSize / FileFormat.sectorSize)
-        // The run may begin within a place of a node page.
-        var number = (run.start + sectors - 1) / sectors * sectors
-        while number < run.end {
-            // No other thread adds pages meanwhile, so a page that isn't found isn't here.
-            if find(number) != nil { remove(number) }
-            number += sectors
-        }
-    }
-
-    private func remove(_ number: UInt64) {
         monitor.locked {
-            while inFlight.contains(number) { monitor.wait() }
-            if let buffer = take(number) { giveBack(buffer) }
+            for run in runs {
+                // The run may begin within a place of a node page.
+                var number = (run.start + sectors - 1) / sectors * sectors
+                while number < run.end {
+                    while inFlight.contains(number) { monitor.wait() }
+                    if let buffer = take(number) { giveBack(buffer) }
+                    number += sectors
+                }
+            }
         }
     }
 
@@ -308,6 +305,7 @@ final class UnwrittenPages: @unchecked Sendable {
             // Read after the pages can no longer be found here.
             let state = pages.isEmpty ? 0 : newest()
             for page in pages { leaving.append((page, state)) }
+            leavingCount.store(leaving.count, ordering: .relaxed)
             inFlight.removeAll(keepingCapacity: true)
             monitor.broadcast()
         }
@@ -328,8 +326,9 @@ final class UnwrittenPages: @unchecked Sendable {
     /// Whether all pages of a visible state are in the file. Any thread.
     func isWritten(state: UInt64) -> Bool { monitor.locked { state < min(firstState, firstListed) } }
 
-    /// Whether buffers wait for readers to end.
-    var isWaiting: Bool { monitor.locked { !leaving.isEmpty } }
+    /// Whether buffers wait for readers to end. Looks without the lock: the next look will see it, too.
+    var isWaiting: Bool { leavingCount.load(ordering: .relaxed) > 0 }
+    private let leavingCount = Atomic<Int>(0)
 
     /// Frees buffers, knowing that no reader has or will get a state before `state`. If nothing is kept then, memory
     /// goes back to the system; with `isIdle` all of it. In the writer's turn.
@@ -340,6 +339,7 @@ final class UnwrittenPages: @unchecked Sendable {
                 giveBack(page)
                 return true
             }
+            leavingCount.store(leaving.count, ordering: .relaxed)
             let staying = isIdle ? 0 : Self.stayingBytes
             guard count == 0, leaving.isEmpty, spare.count == fresh, memoryBytes > staying, let memory else { return }
             spare.removeAll()

@@ -140,11 +140,15 @@ final class Verification: Sendable {
     }
 
     /// Forgets pages in sectors that become free, so that a later page there is verified anew.
-    func clear(_ run: SectorRun) {
+    func clear(_ run: SectorRun) { clear(CollectionOfOne(run)) }
+
+    func clear(_ runs: some Sequence<SectorRun>) {
         // Before the cache, because pages on their way to the file go there.
-        unwritten?.remove(run)
-        unmark(run)
-        cache.remove(run)
+        unwritten?.remove(runs)
+        for run in runs {
+            unmark(run)
+            cache.remove(run)
+        }
     }
 
     /// Marks pages in these sectors as not verified.

@@ -23,6 +23,8 @@ struct SpaceMap {
     let pageSectors: Int
     /// Extents that one space map page covers.
     let extentsPerMap: Int
+    /// Number of bytes at the end of space pages that hold no part of the map or the directory.
+    private let reserve: Int
     /// A bit at each multiple of `pageSectors`: 0101…, 00010001…, and so on.
     private let alignedBits: UInt64
     /// Number of sectors of the file, which may be smaller than an extent. Sectors of its last extent beyond its end
@@ -39,6 +41,11 @@ struct SpaceMap {
     private(set) var liveSectors = 0
     /// Space map pages whose `live` bits changed since they were last stored.
     var changedMaps: [Bool] = []
+    /// Number of sectors of the directory of all map pages.
+    private(set) var directorySectors = 0
+    /// Number of node pages that a checkpoint may need: all map pages, the directory, and one for a directory or a map
+    /// that grows.
+    private(set) var checkpointNodes = 0
 
     /// The position from which the search for the next node page continues, and the end of its extent. See Extents.
     var nodeCursor = 0
@@ -57,9 +64,9 @@ struct SpaceMap {
 
     static var wordsPerExtent: Int { Int(FileFormat.extentSectors) / 64 }
 
-    /// `reserve`: number of bytes at the end of map pages that hold no part of the map.
     init(pageSize: Int, reserve: Int = 0) {
         pageSectors = pageSize / FileFormat.sectorSize
+        self.reserve = reserve
         extentsPerMap = SpaceMapPage.extents(pageSize: pageSize - reserve)
         // A power of two of at most 16.
         alignedBits = UInt64.max / ((1 << UInt64(pageSectors)) - 1)
@@ -92,6 +99,12 @@ struct SpaceMap {
         freeNodes += added * Int(FileFormat.extentSectors) / pageSectors
         let maps = (extents + extentsPerMap - 1) / extentsPerMap
         changedMaps.append(contentsOf: repeatElement(true, count: maps - changedMaps.count))
+        noteMaps()
+    }
+
+    private mutating func noteMaps() {
+        directorySectors = Int(SpaceDirectoryPage.sectors(maps: changedMaps.count, reserve: reserve))
+        checkpointNodes = changedMaps.count + (directorySectors + pageSectors - 1) / pageSectors + 1
     }
 
     /// The number of sectors in use from `start` on, which begins an extent.
@@ -137,6 +150,7 @@ struct SpaceMap {
         freeSectors -= removed * Int(FileFormat.extentSectors)
         freeNodes -= removed * Int(FileFormat.extentSectors) / pageSectors
         changedMaps.removeLast(changedMaps.count - (extents + extentsPerMap - 1) / extentsPerMap)
+        noteMaps()
         // A cursor beyond the end would look at words that are not there.
         nodeCursor = 0
         nodeExtentEnd = 0

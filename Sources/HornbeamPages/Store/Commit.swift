@@ -51,7 +51,6 @@ extension PageStore {
             publish(next, freed: writer.freed)
             return nil
         }
-        try pipeline.checkBase()
         guard let redo, try makeRoom(for: redo.count) else {
             try commitByCheckpoint(next, freed: writer.freed, ring: ringChange(missing: writer.missingRedo))
             return nil
@@ -67,11 +66,11 @@ extension PageStore {
 
     /// Whether a record of this size has room in the journal, once a checkpoint that is under way has ended.
     private func makeRoom(for size: Int) throws(StorageError) -> Bool {
-        if pipeline.fits(redo: size) { return true }
+        if try pipeline.fits(redo: size) { return true }
         guard side.run != nil else { return false }
         // Its error doesn't concern this commit, which tries with a checkpoint of its own.
         _ = concludeRun()
-        return pipeline.fits(redo: size)
+        return try pipeline.fits(redo: size)
     }
 
     /// The part without the turn. Returns once the commit is as durable as it asked, and visible.
@@ -102,9 +101,11 @@ extension PageStore {
     /// but it may have no commit of its own; so the store's thread is notified anyway.
     private func tidy() {
         worker.noteCommit(in: self)
-        if pipeline.isJournalNearlyFull { worker.wakeUnlessBusy() }
         if verification.unwritten?.isNearlyFull == true { worker.wakeForRoom() }
-        guard turn.tryTake(briefly: true) else { return }
+        guard turn.tryTake(briefly: true) else {
+            if pipeline.journalUse.isNearlyFull { worker.wakeUnlessBusy() }
+            return
+        }
         defer { turn.give() }
         guard !isClosed else { return }
         settle()

@@ -81,23 +81,24 @@ final class CommitPipeline: @unchecked Sendable {
 
     // MARK: Entering: in the writer's turn
 
-    /// Whether a record of this size fits in the rest of the ring.
-    func fits(redo: Int) -> Bool { monitor.locked { journal?.fits(redo: redo) ?? false } }
-
-    /// Throws if the store has failed, or if a commit that the open transaction builds on was withdrawn.
-    func checkBase() throws(StorageError) {
-        try monitor.locked { () throws(StorageError) in try checkBaseLocked() }
+    /// Whether a record of this size fits in the rest of the ring. Throws if the store has failed, or if a commit that
+    /// the open transaction builds on was withdrawn.
+    func fits(redo: Int) throws(StorageError) -> Bool {
+        try monitor.locked { () throws(StorageError) in
+            try checkBase()
+            return journal?.fits(redo: redo) ?? false
+        }
     }
 
-    private func checkBaseLocked() throws(StorageError) {
+    private func checkBase() throws(StorageError) {
         if let failure { throw .failed(cause: failure) }
         if case .failure(let cause)? = withdrawn.first?.outcome { throw cause }
     }
 
-    /// The pending commit that the open transaction builds on; nil if it is published. Throws as `checkBase` does.
+    /// The pending commit that the open transaction builds on; nil if it is published. Throws as `fits` does.
     func base() throws(StorageError) -> PendingCommit? {
         try monitor.locked { () throws(StorageError) in
-            try checkBaseLocked()
+            try checkBase()
             return pending.last
         }
     }
@@ -105,7 +106,7 @@ final class CommitPipeline: @unchecked Sendable {
     /// Adds the commit and its record, which must fit. Writes nothing.
     func enter(_ commit: PendingCommit, redo: Bytes) throws(StorageError) {
         try monitor.locked { () throws(StorageError) in
-            try checkBaseLocked()
+            try checkBase()
             try journal?.append(redo, transaction: commit.state.transaction)
             if let journal { commit.mark = journal.end }
             pending.append(commit)
@@ -145,7 +146,7 @@ final class CommitPipeline: @unchecked Sendable {
             while isFlushing || !pending.isEmpty && failure == nil {
                 if isFlushing { monitor.wait() } else { flush(.none, show) }
             }
-            try checkBaseLocked()
+            try checkBase()
         }
     }
 
@@ -352,14 +353,11 @@ final class CommitPipeline: @unchecked Sendable {
     /// The newest transaction in the journal, which changes with every commit.
     var newestNumber: UInt64 { monitor.locked { journal?.end.transaction ?? 0 } }
 
-    /// Whether the ring makes a checkpoint due.
-    var isJournalNearlyFull: Bool { monitor.locked { journal?.isNearlyFull ?? false } }
-
     /// Whether there are records that the medium need not have, so that commits don't wait for it.
     var outrunsMedium: Bool { monitor.locked { journal.map { $0.durableEnd < $0.writtenEnd } ?? false } }
 
-    /// Number of sectors of the ring that are in use, and of the whole ring.
-    var journalUse: (used: UInt64, capacity: UInt64) {
-        monitor.locked { (journal?.usedSectors ?? 0, journal?.ring.count ?? 0) }
+    /// Number of sectors of the ring that are in use, and of the whole ring, and whether that makes a checkpoint due.
+    var journalUse: (used: UInt64, capacity: UInt64, isNearlyFull: Bool) {
+        monitor.locked { (journal?.usedSectors ?? 0, journal?.ring.count ?? 0, journal?.isNearlyFull ?? false) }
     }
 }

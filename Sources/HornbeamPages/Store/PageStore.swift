@@ -204,21 +204,20 @@ package final class PageStore: @unchecked Sendable {
     /// be gone.
     func takeTurn(_ wait: TurnWait = .inOrder, briefly: Bool = false) throws(StorageError) {
         try checkProcess()
-        if wait == .no {
-            guard turn.tryTake() else { throw .busy("another write transaction is open") }
-            return
-        }
-        guard !turn.isMine else {
-            throw .invalid(
-                "this thread has a write transaction already, open or waiting: use its context, or end it first")
-        }
         switch wait {
-        case .no: break
-        case .inOrder: turn.take(briefly: briefly)
-        case .behindOthers: turn.takeBehindOthers()
+        case .no:
+            guard turn.tryTake() else { throw .busy("another write transaction is open") }
+        case .inOrder:
+            guard turn.take(briefly: briefly) else { throw Self.ownTurn }
+        case .behindOthers:
+            guard turn.takeBehindOthers() else { throw Self.ownTurn }
         case .inThread:
             guard takeThreadsTurn() else { throw .busy("the store is being closed") }
         }
+    }
+
+    private static var ownTurn: StorageError {
+        .invalid("this thread has a write transaction already, open or waiting: use its context, or end it first")
     }
 
     /// Runs `body` for the write transaction that another thread has open, and that waits for it. Beginning a write

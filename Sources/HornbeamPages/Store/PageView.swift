@@ -10,12 +10,12 @@ public import Synchronization
 package final class PageView {
     /// Size of a node page in bytes.
     @usableFromInline package let pageSize: Int
-    /// The newest transaction it sees. Not a stored property visible to other modules, where each access would be
-    /// checked.
+    /// The newest transaction it sees. (Not a stored property: other modules' accesses to one would be checked.)
     package var transaction: UInt64 { newest }
     @exclusivity(unchecked) private var newest: UInt64
     /// The snapshot's root.
-    @exclusivity(unchecked) package private(set) var root: RootRecord
+    package var root: RootRecord { newestRoot }
+    @exclusivity(unchecked) private var newestRoot: RootRecord
 
     @usableFromInline let base: UnsafeRawPointer
     /// Number of sectors that have a verification bit; 0 without a mapping.
@@ -65,7 +65,7 @@ package final class PageView {
         self.store = store
         pageSize = store.pageSize
         newest = state.transaction
-        root = state.root
+        newestRoot = state.root
         let pages = Self.mapped(store)
         cached = store.cache.lookup
         base = pages.base
@@ -89,7 +89,7 @@ package final class PageView {
         self.store = store
         pageSize = store.pageSize
         newest = state.transaction
-        root = state.root
+        newestRoot = state.root
         let pages = Self.mapped(store)
         cached = store.cache.lookup
         base = pages.base
@@ -114,7 +114,7 @@ package final class PageView {
     /// Makes this the view of another state, whose reader count already includes it. Its own state must be unpinned.
     func renew(_ pinned: PinnedState) {
         newest = pinned.state.transaction
-        root = pinned.state.root
+        newestRoot = pinned.state.root
         state?.release()
         state = .passRetained(pinned.state)
         pin = pinned.stripe

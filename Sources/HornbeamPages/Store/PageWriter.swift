@@ -12,14 +12,22 @@ package final class PageWriter {
     package let view: PageView
     /// Birth of the pages that this writer makes: greater than `view.transaction`, and greater after each savepoint.
     /// Commit publishes the transaction under this number.
-    @exclusivity(unchecked) package internal(set) var birth: UInt64
+    package internal(set) var birth: UInt64 {
+        // (Not stored properties: other modules' accesses to these would be checked.)
+        get { currentBirth }
+        set { currentBirth = newValue }
+    }
+    @exclusivity(unchecked) private var currentBirth: UInt64
     /// Its pages from this birth on may be changed in place. Older pages belong to a savepoint or a snapshot.
     @exclusivity(unchecked) var ownBirth: UInt64
     /// The root that commit publishes.
-    @exclusivity(unchecked) package var root: RootRecord
-
+    package var root: RootRecord {
+        get { newRoot }
+        set { newRoot = newValue }
+    }
+    @exclusivity(unchecked) private var newRoot: RootRecord
     /// Bytes of a redo that was left out because the journal's ring is too small for it; 0 if there is another reason.
-    @exclusivity(unchecked) package var missingRedo = 0
+    @exclusivity(unchecked) private(set) var missingRedo = 0
 
     let store: PageStore
     let side: WriterSide
@@ -47,9 +55,9 @@ package final class PageWriter {
         self.reserve = reserve
         view = PageView(
             store: store, state: state, number: number, frames: side.frames, unplaced: side.unplaced)
-        birth = number
+        currentBirth = number
         ownBirth = number
-        root = state.root
+        newRoot = state.root
         side.space.restartNodeCursor()
         swap(&freed, &side.spareFreed)
         frames.unwrittenBound = UnwrittenPages.share(of: store.cache.budget - store.cache.keptBytes)
@@ -194,9 +202,9 @@ package final class PageWriter {
 
     /// Returns a page of this transaction with the content of `number`, to be changed; its birth is `self.birth`. It is
     /// the page itself if that may be changed in place. Otherwise it is a copy at a new place, and `number` is retired.
-    /// `source`: the page, as the view has returned it.
+    /// `source`: the page, as the view has returned it. `unused`: offsets of bytes that need not be copied.
     package func copy(
-        _ source: UnsafeRawPointer, of number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
+        _ source: UnsafeRawPointer, of number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, unused: Range<Int>
     ) throws(StorageError) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
         if birth >= ownBirth {
             let own = try ownPage(number, birth: birth, kind: kind, level: level)
@@ -208,7 +216,9 @@ package final class PageWriter {
             throw .corrupt(Corruption(page: number, reason: "it doesn't have the size of a node"))
         }
         let frame = try newFrame(sectors: nil)
-        frame.bytes.copyMemory(from: source, byteCount: view.pageSize)
+        frame.bytes.copyMemory(from: source, byteCount: unused.lowerBound)
+        (frame.bytes + unused.upperBound).copyMemory(
+            from: source + unused.upperBound, byteCount: view.pageSize - unused.upperBound)
         try view.checkIsWhole()
         PageHeader.write(to: frame.bytes, birth: self.birth, kind: kind, level: level, sectors: frame.run.count)
         try free(number, birth: birth, sectors: nil)
@@ -284,7 +294,11 @@ package final class PageWriter {
 
     /// The first part of `commit`: ends the writer and gives the turn to the next one, which builds on this transaction
     /// although it is neither durable nor visible before `wait` has returned.
-    package func beginCommit(redo: Bytes?, durability: Durability) throws(StorageError) -> CommitInFlight {
+    /// - Parameter missing: see `missingRedo`.
+    package func beginCommit(
+        redo: Bytes?, missing: Int = 0, durability: Durability
+    ) throws(StorageError) -> CommitInFlight {
+        missingRedo = missing
         guard isOpen else { throw .invalid("the transaction has ended") }
         do throws(StorageError) {
             try store.checkProcess()

@@ -19,6 +19,8 @@ enum SpaceReserve {
 /// The writer's state. Not thread-safe by itself: guarded by `PageStore.turn`.
 final class WriterSide {
     let file: any StoreFile
+    /// `file.isDurable`, without asking it for each page.
+    let isDurable: Bool
     let verification: Verification
     @exclusivity(unchecked) var space: SpaceMap
     @exclusivity(unchecked) var retired = RetiredPages()
@@ -26,6 +28,8 @@ final class WriterSide {
     @exclusivity(unchecked) var settling: [PendingCommit] = []
     /// An empty array for the pages that the next transaction frees.
     @exclusivity(unchecked) var spareFreed: [RetiredPages.Page] = []
+    /// An empty array for `releaseTogether`.
+    @exclusivity(unchecked) private var spareRuns: [SectorRun] = []
     let frames: FrameTable
     let unplaced: UnplacedLeaves
     /// Former newest states that may still have readers. Each is pinned in `retired` once.
@@ -77,6 +81,7 @@ final class WriterSide {
         cacheBytes: Int
     ) {
         self.file = file
+        isDurable = file.isDurable
         self.verification = verification
         self.space = space
         self.header = header
@@ -148,7 +153,7 @@ extension WriterSide {
     func noteFrames(_ bytes: Int) { frameBytes.store(bytes, ordering: .relaxed) }
 
     /// Number of sectors in use, without the journal's ring.
-    var liveSectors: Int { space.liveSectors - (file.isDurable ? Int((run?.plan.journal ?? header.journal).count) : 0) }
+    var liveSectors: Int { space.liveSectors - (isDurable ? Int((run?.plan.journal ?? header.journal).count) : 0) }
     var liveBytes: Int { liveSectors << FileFormat.sectorShift }
 
     /// Number of sectors of the retired pages that the last durable checkpoint holds and no newer snapshot does.
@@ -173,35 +178,54 @@ extension WriterSide {
     }
 
     func unpin(_ number: UInt64) {
-        retired.unpin(number) { run in release(run) }
+        releaseTogether { runs in retired.unpin(number) { runs.append($0) } }
     }
 
     /// Retires pages that are no longer in the newest state. They stay as long as a pin holds them.
     func retire(_ pages: [RetiredPages.Page], death: UInt64) {
-        for page in pages {
-            dirtyPages.note(page)
-            if retired.add(page, death: death) { space.retire(page.run) } else { release(page.run) }
+        releaseTogether { runs in
+            for page in pages {
+                dirtyPages.note(page)
+                if retired.add(page, death: death) { space.retire(page.run) } else { runs.append(page.run) }
+            }
         }
     }
 
+    /// The capacity of arrays up to which their memory is kept for the next use.
+    private static var spareBound: Int { 1024 }
+
     /// Keeps the memory of retired pages' array for the next transaction.
     func keepMemory(of pages: inout [RetiredPages.Page]) {
-        guard pages.capacity <= 1024 else { return }
+        guard pages.capacity <= Self.spareBound else { return }
         swap(&pages, &spareFreed)
         spareFreed.removeAll(keepingCapacity: true)
     }
 
     /// Frees the sectors. A later page there is verified anew, and pages kept for them are forgotten.
-    func release(_ run: SectorRun) {
-        space.release(run)
-        verification.clear(run)
+    func release(_ run: SectorRun) { release(CollectionOfOne(run)) }
+
+    private func release(_ runs: some Sequence<SectorRun>) {
+        for run in runs { space.release(run) }
+        verification.clear(runs)
         #if HORNBEAM_CHECKS
             // A reader that still uses the freed page must notice.
-            if verification.isMemory, let places = verification.mapping?.base {
+            guard verification.isMemory, let places = verification.mapping?.base else { return }
+            for run in runs {
                 let page = UnsafeMutableRawBufferPointer(start: places + Int(run.byteOffset), count: run.byteCount)
                 page.initializeMemory(as: UInt8.self, repeating: 0xDB)
             }
         #endif
+    }
+
+    /// Frees the runs that `body` adds: the lock of the pages kept in memory is taken once for all.
+    private func releaseTogether(_ body: (inout [SectorRun]) -> Void) {
+        var runs: [SectorRun] = []
+        swap(&runs, &spareRuns)
+        body(&runs)
+        release(runs)
+        guard runs.capacity <= Self.spareBound else { return }
+        runs.removeAll(keepingCapacity: true)
+        swap(&runs, &spareRuns)
     }
 }
 
@@ -299,13 +323,10 @@ extension WriterSide {
     /// The reserve as a number of node pages.
     private func nodes(of reserve: SpaceReserve) -> Int {
         let forFreeing = reserve == .transaction ? freeingNodes : 0
-        guard file.isDurable else { return forFreeing }
-        // All map pages, the directory, and one for a directory or a map that grows.
-        let pageSectors = UInt32(space.pageSectors)
-        let checkpoint = space.changedMaps.count + Int((directorySectors + pageSectors - 1) / pageSectors) + 1
+        guard isDurable else { return forFreeing }
         return switch reserve {
-        case .transaction, .freeing: 2 * checkpoint + forFreeing
-        case .recovery: checkpoint
+        case .transaction, .freeing: 2 * space.checkpointNodes + forFreeing
+        case .recovery: space.checkpointNodes
         case .checkpoint: 0
         }
     }
@@ -325,7 +346,7 @@ extension WriterSide {
     /// page goes there, but belongs to no state. Does nothing if there is one, or no room.
     func keepLeafRun() {
         let count = Swift.min(Self.leafRunSectors, freeingNodes * space.pageSectors)
-        guard leafRun == nil, file.isDurable, space.limit == nil, count > 0,
+        guard leafRun == nil, isDurable, space.limit == nil, count > 0,
             let first = try? takeRun(UInt32(count), .lowest, keeping: .transaction)
         else { return }
         let run = SectorRun(start: first, count: UInt32(count))
@@ -345,15 +366,11 @@ extension WriterSide {
     /// Enough for four leaves that hardly compress.
     private static var leafRunSectors: Int { 4 * (CompressedPage.leafSize / FileFormat.sectorSize + 1) }
 
-    private var directorySectors: UInt32 {
-        SpaceDirectoryPage.sectors(maps: space.changedMaps.count, reserve: verification.reserve)
-    }
-
     /// Whether there is a place for the directory. It is one run. If it is longer than a node page (in a file of a
     /// hundred gigabytes and more), it needs a place of its own.
     private func hasDirectoryPlace(_ reserve: SpaceReserve) -> Bool {
-        guard file.isDurable, reserve != .checkpoint, directorySectors > space.pageSectors else { return true }
-        return space.hasRun(Int(directorySectors))
+        guard space.directorySectors > space.pageSectors, isDurable, reserve != .checkpoint else { return true }
+        return space.hasRun(space.directorySectors)
     }
 
     /// Grows the file by a part of its size, and at least by `needed`. If the disk has no room for that, grows it by

@@ -36,12 +36,12 @@ final class WriterTurn: @unchecked Sendable {
     /// Whether this thread took the turn, or works for the thread that did, and it was not given back. If so, `take`
     /// would wait for itself. The answer stays right until this thread takes the turn; other threads can't take it for
     /// this one.
-    var isMine: Bool {
-        monitor.locked {
-            guard let holder else { return false }
-            let thread = pthread_self()
-            return pthread_equal(holder, thread) != 0 || helpers.contains { pthread_equal($0, thread) != 0 }
-        }
+    var isMine: Bool { monitor.locked { isHeldHere } }
+
+    private var isHeldHere: Bool {
+        guard let holder else { return false }
+        let thread = pthread_self()
+        return pthread_equal(holder, thread) != 0 || helpers.contains { pthread_equal($0, thread) != 0 }
     }
 
     /// Runs `body` for the holder, which waits for its end.
@@ -57,9 +57,12 @@ final class WriterTurn: @unchecked Sendable {
         return try body()
     }
 
-    func take(briefly: Bool = false) {
+    /// Returns false if it is this thread's already.
+    @discardableResult
+    func take(briefly: Bool = false) -> Bool {
         monitor.locked {
             if holder != nil {
+                if isHeldHere { return false }
                 lastNumber &+= 1
                 let number = lastNumber
                 waiting.append(number)
@@ -68,6 +71,7 @@ final class WriterTurn: @unchecked Sendable {
             }
             holder = pthread_self()
             isBrief = briefly
+            return true
         }
     }
 
@@ -75,12 +79,16 @@ final class WriterTurn: @unchecked Sendable {
     var waitingCount: Int { monitor.locked { waiting.count } }
     var yieldingCount: Int { monitor.locked { yielding } }
 
-    /// For a thread that takes the turn again and again. All threads that wait in `take` now get it first.
-    func takeBehindOthers() {
+    /// For a thread that takes the turn again and again. All threads that wait in `take` now get it first. Returns
+    /// false if it is this thread's already.
+    @discardableResult
+    func takeBehindOthers() -> Bool {
         monitor.locked {
+            if isHeldHere { return false }
             _ = waitBehindOthers(until: nil) { false }
             holder = pthread_self()
             isBrief = false
+            return true
         }
     }
 

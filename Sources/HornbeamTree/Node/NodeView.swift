@@ -74,8 +74,11 @@ struct NodeView {
     @inline(__always) var freeSize: Int {
         size &- NodeLayout.heads &- NodeLayout.entryOverhead &* count &- heapSize
     }
-    /// The offsets of these bytes.
-    var freeBytes: Range<Int> { size - heapSize - freeSize..<size - heapSize }
+    /// The offsets of these bytes. Within the node even if a forged parent states a size that isn't the node's.
+    var freeBytes: Range<Int> {
+        let end = max(0, size &- heapSize)
+        return min(end, NodeLayout.heads &+ NodeLayout.entryOverhead &* count)..<end
+    }
     /// Number of bytes in use, of the capacity.
     var usedSize: Int { NodeLayout.entryOverhead * count + heapSize - deadSize }
 

@@ -304,6 +304,8 @@ package final class Transaction {
         }
     }
 
+    private static let catalogueName = Array("catalogue".utf8)
+
     /// The catalogue as a tree of this transaction.
     func catalogue() throws(StorageError) -> OpenTreePointer {
         try ensureOpen()
@@ -319,7 +321,7 @@ package final class Transaction {
         let open = OpenTreePointer.allocate(capacity: 1)
         open.initialize(
             to: OpenTree(
-                number: 0, name: Array("catalogue".utf8), stored: stored, reduction: nil, reserve: view.reserve))
+                number: 0, name: Self.catalogueName, stored: stored, reduction: nil, reserve: view.reserve))
         openCatalogue = open
         return open
     }
@@ -384,8 +386,7 @@ package final class Transaction {
         }
         let redo = writer.redo.bytes
         close()
-        writer.pages.missingRedo = writer.redo.missingSize
-        return try writer.pages.beginCommit(redo: redo, durability: durability)
+        return try writer.pages.beginCommit(redo: redo, missing: writer.redo.missingSize, durability: durability)
     }
 
     /// Ends a read, or discards a write. Has no effect if the transaction has ended.

@@ -238,7 +238,7 @@ final class TreeWriter {
     ) throws(StorageError) -> (page: UInt64, editor: NodeEditor) {
         let copy = try pages.copy(
             source, of: page, birth: birth, kind: level == 0 ? .leaf : .branch,
-            level: UInt8(truncatingIfNeeded: level))
+            level: UInt8(truncatingIfNeeded: level), unused: NodeView(source, size: pageSize).freeBytes)
         return (copy.number, NodeEditor(copy.bytes, size: pageSize))
     }
 

@@ -51,10 +51,10 @@ extension PageStore {
     /// In the turn: the change of the ring by a checkpoint that commits have made due; nil if none is due.
     func dueCheckpoint() -> RingChange? {
         guard file.isDurable, !isClosed, side.run?.isWritten ?? true else { return nil }
-        let (used, capacity) = pipeline.journalUse
+        let (used, capacity, isNearlyFull) = pipeline.journalUse
         let asked = UInt64(Swift.max(0, options.checkpointBytes)) >> FileFormat.sectorShift
         guard
-            pipeline.isJournalNearlyFull || asked > 0 && used >= asked
+            isNearlyFull || asked > 0 && used >= asked
                 || side.dirtyPages.newSectors << FileFormat.sectorShift > options.checkpointDirtyBytes
         else { return nil }
         let ring = used > capacity / 2 ? side.grownRing : side.wantedRing
@@ -174,16 +174,16 @@ extension PageStore {
         var header = plan.header(of: state, after: side.header, fileSectors: side.space.sectorCount, mark: mark)
         if let keys { header.keys = keys }
         side.dirtyPages.begin(state.transaction, inUse: space.liveSectors - Int(plan.journal.count))
-        let isPrepared = if case .prepared = journal { true } else { false }
-        let journal = pipeline.journalUse
+        let use = pipeline.journalUse
         let run = CheckpointRun(
             state: state, former: side.header, header: header, plan: plan, images: plan.images(space), mark: mark,
-            ringUse: journal.used, dirtyBytes: side.dirtyPages.sectors << FileFormat.sectorShift,
+            ringUse: use.used, dirtyBytes: side.dirtyPages.sectors << FileFormat.sectorShift,
             faults: faults, rewrites: faults != side.knownFaults, cipher: verification.cipher)
         side.retired.pin(state.transaction)
         side.run = run
         // Most pages were written while the ring was prepared: this one doesn't show how long a byte takes.
-        side.pace.begin(bytes: isPrepared ? 0 : run.dirtyBytes, bound: boundMeanwhile, journal: journal)
+        let bytes = if case .prepared = journal { 0 } else { run.dirtyBytes }
+        side.pace.begin(bytes: bytes, bound: boundMeanwhile, journal: (use.used, use.capacity))
         return run
     }
 

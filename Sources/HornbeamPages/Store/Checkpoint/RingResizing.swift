@@ -99,7 +99,7 @@ extension PageStore {
                 try pipeline.sync()
                 rounds += 1
             } while rounds < Self.mostRounds && verification.unwritten?.hasStates == true && pipeline.outrunsMedium
-                && !pipeline.isJournalNearlyFull
+                && !pipeline.journalUse.isNearlyFull
         } catch {
             return false
         }

@@ -189,7 +189,7 @@ extension PageStore {
 
 extension WriterSide {
     /// Number of sectors of the journal's ring.
-    var ringSectors: UInt64 { file.isDurable ? header.journal.count : 0 }
+    var ringSectors: UInt64 { isDurable ? header.journal.count : 0 }
 
     /// Sets the space map's limit for `wanted` sectors besides the ring, which may follow the limit.
     func setLimit(_ wanted: UInt64, ring: UInt64) -> CompactionLimit {
