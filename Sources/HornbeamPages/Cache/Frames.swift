@@ -31,6 +31,9 @@ final class FrameTable {
     @exclusivity(unchecked) private var slotCount = FrameTable.initialSlots
     private let memory: FrameMemory
     private let unwritten: UnwrittenPages?
+    /// `unwritten` for `add`, unmanaged: counting a reference for each page waits for the thread that writes pages and
+    /// changes other figures of the same cache line.
+    private let unmanagedUnwritten: Unmanaged<UnwrittenPages>?
     /// Bytes of memory that `unwritten` may use in all, if that is less than it could.
     @exclusivity(unchecked) var unwrittenBound = Int.max
     /// Start of the store if it is in memory. Its pages are made at their places.
@@ -62,6 +65,7 @@ final class FrameTable {
     ) {
         memory = FrameMemory(keptBound: keptBytes)
         self.unwritten = unwritten
+        unmanagedUnwritten = unwritten.map { .passUnretained($0) }
         self.places = places
         slots = Self.emptySlots(Self.initialSlots)
     }
@@ -121,8 +125,9 @@ final class FrameTable {
     }
 
     private func keepableBuffer(_ run: SectorRun) -> UnsafeMutableRawPointer? {
-        guard let unwritten, run.byteCount == unwritten.pageSize else { return nil }
-        return unwritten.takeBuffer(within: unwrittenBound)
+        unmanagedUnwritten?._withUnsafeGuaranteedRef { unwritten in
+            run.byteCount == unwritten.pageSize ? unwritten.takeBuffer(within: unwrittenBound) : nil
+        }
     }
 
     private func giveBack(_ frame: Frame) {

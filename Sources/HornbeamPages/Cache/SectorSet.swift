@@ -47,6 +47,7 @@ struct SectorSet {
 
     /// Passes its sectors to `body`, ascending, in runs of no particular length.
     func forEachRun(_ body: (SectorRun) -> Void) {
+        if isEmpty { return }
         for (chunk, words) in chunks.sorted(by: { $0.key < $1.key }) {
             for (word, bits) in words.enumerated() {
                 SectorRun.forEach(in: bits, from: chunk << Self.chunkShift + UInt64(word) << 6, body)

@@ -294,7 +294,9 @@ final class Announcer: @unchecked Sendable {
     }
 
     /// The transactions whose states other processes had pinned when `collect` looked last.
-    var pinned: Set<UInt64> { known.withLock { Set($0.former.prefix($0.pinned).map(\.transaction)) } }
+    var pinned: Set<UInt64> {
+        known.withLock { $0.pinned == 0 ? [] : Set($0.former.prefix($0.pinned).map(\.transaction)) }
+    }
 }
 
 extension PageStore {
