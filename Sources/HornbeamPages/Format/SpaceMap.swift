@@ -316,6 +316,10 @@ struct SpaceMap {
             let nodes = words.indices.reduce(0) { $0 + freeGroups($1).nonzeroBitCount }
             precondition(nodes == freeNodes, "free places of node pages")
             precondition(liveSectors == words.reduce(0) { $0 + $1.live.nonzeroBitCount }, "live sectors")
+            var copy = self
+            copy.noteMaps()
+            precondition(directorySectors == copy.directorySectors, "sectors of the directory")
+            precondition(checkpointNodes == copy.checkpointNodes, "node pages that a checkpoint may need")
         }
     #endif
 }

@@ -62,7 +62,7 @@ struct UnwrittenPagesTests {
                 table.reclaim(before: state)
             case 2, 3:
                 guard let number = kept.keys.sorted().randomElement(using: &random) else { continue }
-                table.remove(SectorRun(start: number - UInt64(random.below(2)), count: 2))
+                table.remove([SectorRun(start: number - UInt64(random.below(2)), count: 2)])
                 for gone in number - 1...number + 1 where table.find(gone, birth: kept[gone] ?? 0) == nil {
                     kept[gone] = nil
                 }
@@ -106,12 +106,12 @@ struct UnwrittenPagesTests {
             #expect(pages.count == (number == 10 ? 2 : 1) * 4096)
             guard number == 10 else { return }
             DispatchQueue.global().async(group: group) {
-                table.remove(SectorRun(start: 11, count: 1))
+                table.remove([SectorRun(start: 11, count: 1)])
                 isRemoved.store(true, ordering: .sequentiallyConsistent)
             }
             #expect(throws: Never.self) { try keep(30) }
             // A page that isn't being written is removed at once and never written.
-            table.remove(SectorRun(start: 20, count: 1))
+            table.remove([SectorRun(start: 20, count: 1)])
             usleep(20_000)
             let early = isRemoved.load(ordering: .sequentiallyConsistent)
             #expect(!early)

@@ -88,6 +88,25 @@ struct CompactionTests {
         try model.expect(store)
     }
 
+    // `compact` waited at its end for a transaction that its caller had begun in `progress`, and so for itself. Now it
+    // fails, and the next one works.
+    @Test("fails if its progress leaves a transaction open", .seeded)
+    func openTransaction() throws {
+        let (disk, store, model) = try SparseStore.thinned()
+        var write: Transaction?
+        let error = #expect(throws: StorageError.self) {
+            try store.compact(stepPages: 16) { _ in
+                write = try? store.beginWrite()
+                return true
+            }
+        }
+        if case .invalid? = error {} else { Issue.record("\(error as Any)") }
+        write?.abort()
+        try store.compact()
+        expectShort(disk, store)
+        try model.expect(store)
+    }
+
     @Test("leaves pages that a reader sees, and finishes once it has ended", .seeded)
     func besideReader() throws {
         var (disk, store, model) = try SparseStore.thinned()

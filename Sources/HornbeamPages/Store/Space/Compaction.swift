@@ -68,14 +68,16 @@ extension PageStore {
         try withUsableTurn(.inOrder) { () throws(StorageError) in setLimit(extra: extra) }
     }
 
-    /// Ends a compaction, finished or not. Has no effect if none runs. If it may not wait for a writer, the limit may
-    /// stay until the next compaction begins; until then pages go to low places first.
+    /// Ends a compaction, finished or not. Has no effect if none runs. If it may not or can't wait for a writer, the
+    /// limit may stay until the next compaction begins; until then pages go to low places first.
     package func endCompaction(_ wait: TurnWait = .inOrder) {
         guard isHere else { return }
         switch wait {
-        case .inOrder, .behindOthers: turn.take()
-        case .no:
-            guard turn.tryTake() else { return leftLimit.store(true, ordering: .relaxed) }
+        case .inOrder, .behindOthers, .no:
+            // This thread may have begun a transaction in the compaction's `progress`.
+            guard wait == .no ? turn.tryTake() : turn.take() else {
+                return leftLimit.store(true, ordering: .relaxed)
+            }
         case .inThread:
             // The store is being closed.
             guard takeThreadsTurn() else { return }
