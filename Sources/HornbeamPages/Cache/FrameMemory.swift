@@ -27,6 +27,8 @@ final class FrameMemory {
         for chunk in chunks + large { chunk.deallocate() }
     }
 
+    /// Returns memory for a page. It has zeros or bytes of former pages; if it is too large for a node, any bytes, all
+    /// of which the caller overwrites.
     func take(_ size: Int) -> UnsafeMutableRawPointer {
         takenBytes += size
         if size > Self.chunkSize / 4 {
@@ -39,7 +41,11 @@ final class FrameMemory {
             used = 0
         }
         if current == chunks.count {
-            chunks.append(.allocate(byteCount: Self.chunkSize, alignment: FileFormat.sectorSize))
+            let chunk = UnsafeMutableRawPointer.allocate(
+                byteCount: Self.chunkSize, alignment: FileFormat.sectorSize)
+            // A node is copied without its free space. What the program had in this memory must not reach the file.
+            memset(chunk, 0, Self.chunkSize)
+            chunks.append(chunk)
         }
         defer { used += size }
         return chunks[current] + used

@@ -31,7 +31,7 @@ final class FrameTable {
     @exclusivity(unchecked) private var slotCount = FrameTable.initialSlots
     private let memory: FrameMemory
     private let unwritten: UnwrittenPages?
-    /// `unwritten` for `add`, unmanaged: counting a reference for each page waits for the thread that writes pages and
+    /// `unwritten`, unmanaged: counting a reference for each new page waits for the thread that writes pages and
     /// changes other figures of the same cache line.
     private let unmanagedUnwritten: Unmanaged<UnwrittenPages>?
     /// Bytes of memory that `unwritten` may use in all, if that is less than it could.
@@ -82,7 +82,9 @@ final class FrameTable {
     var memoryBytes: Int { memory.takenBytes + keepableBytes }
     @exclusivity(unchecked) private var keepableBytes = 0
     /// Bytes of memory that committed pages take or have taken, in addition to `memoryBytes`.
-    var unwrittenBytes: Int { (unwritten?.memoryBytes ?? 0) - keepableBytes }
+    var unwrittenBytes: Int {
+        (unmanagedUnwritten?._withUnsafeGuaranteedRef { $0.memoryBytes } ?? 0) - keepableBytes
+    }
     /// Bytes of frames that are at their places.
     @exclusivity(unchecked) private(set) var placedBytes = 0
     /// Whether all frames are at their places.

@@ -43,6 +43,8 @@ final class UnwrittenPages: @unchecked Sendable {
     @exclusivity(unchecked) private var spare: [UnsafeMutableRawPointer] = []
     /// The index of the first buffer that was never used.
     @exclusivity(unchecked) private var fresh = 0
+    /// The pages that `remove` has found.
+    @exclusivity(unchecked) private var removing: [UInt64] = []
     @exclusivity(unchecked) private var leaving: [(page: UnsafeMutableRawPointer, until: UInt64)] = []
     /// Whether a thread is writing, and its pages on their way to the file, in order.
     @exclusivity(unchecked) private var isWriting = false
@@ -159,20 +161,26 @@ final class UnwrittenPages: @unchecked Sendable {
 
     /// Removes the pages kept for sectors that are free now: nobody can reach them. Waits for pages on their way to the
     /// file.
-    func remove(_ runs: some Sequence<SectorRun>) {
+    func remove(_ runs: some Collection<SectorRun>) {
         guard count > 0 else { return }
         let sectors = UInt64(pageSize / FileFormat.sectorSize)
-        monitor.locked {
-            for run in runs {
-                // The run may begin within a place of a node page.
-                var number = (run.start + sectors - 1) / sectors * sectors
-                while number < run.end {
-                    while inFlight.contains(number) { monitor.wait() }
-                    if let buffer = take(number) { giveBack(buffer) }
-                    number += sectors
-                }
+        for run in runs {
+            // The run may begin within a place of a node page.
+            var number = (run.start + sectors - 1) / sectors * sectors
+            while number < run.end {
+                // No other thread adds pages meanwhile, so a page that isn't found isn't here.
+                if find(number) != nil { removing.append(number) }
+                number += sectors
             }
         }
+        guard !removing.isEmpty else { return }
+        monitor.locked {
+            for number in removing {
+                while inFlight.contains(number) { monitor.wait() }
+                if let buffer = take(number) { giveBack(buffer) }
+            }
+        }
+        removing.removeAll(keepingCapacity: true)
     }
 
     private func take(_ number: UInt64) -> UnsafeMutableRawPointer? {
@@ -283,7 +291,7 @@ final class UnwrittenPages: @unchecked Sendable {
             }
             return inFlight
         }
-        // Without the lock, which the writer takes for each page that it frees: pages on their way stay where they are.
+        // Without the lock, which the writer takes to free pages: those on their way stay where they are.
         for (index, page) in pages.enumerated() {
             UnsafeMutableRawBufferPointer(rebasing: staging[(index * pageSize)...])
                 .copyMemory(from: UnsafeRawBufferPointer(start: page, count: pageSize))
@@ -326,7 +334,7 @@ final class UnwrittenPages: @unchecked Sendable {
     /// Whether all pages of a visible state are in the file. Any thread.
     func isWritten(state: UInt64) -> Bool { monitor.locked { state < min(firstState, firstListed) } }
 
-    /// Whether buffers wait for readers to end. Looks without the lock: the next look will see it, too.
+    /// Whether buffers wait for readers to end. Read without the lock: a missed change only delays their next use.
     var isWaiting: Bool { leavingCount.load(ordering: .relaxed) > 0 }
     private let leavingCount = Atomic<Int>(0)
 

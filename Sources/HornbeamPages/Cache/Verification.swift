@@ -142,7 +142,7 @@ final class Verification: Sendable {
     /// Forgets pages in sectors that become free, so that a later page there is verified anew.
     func clear(_ run: SectorRun) { clear(CollectionOfOne(run)) }
 
-    func clear(_ runs: some Sequence<SectorRun>) {
+    func clear(_ runs: some Collection<SectorRun>) {
         // Before the cache, because pages on their way to the file go there.
         unwritten?.remove(runs)
         for run in runs {

@@ -52,7 +52,7 @@ extension PageStore {
             return nil
         }
         guard let redo, try makeRoom(for: redo.count) else {
-            try commitByCheckpoint(next, freed: writer.freed, ring: ringChange(missing: writer.missingRedo))
+            try commitByCheckpoint(next, freed: writer.freed, missingRedo: writer.missingRedo)
             return nil
         }
         let frames = side.frames.inFileOrder()
@@ -131,9 +131,10 @@ extension PageStore {
 
     /// Commits a transaction without redo: writes its pages, makes a checkpoint that reaches them, then shows it.
     private func commitByCheckpoint(
-        _ next: PublishedState, freed: [RetiredPages.Page], ring: RingChange
+        _ next: PublishedState, freed: [RetiredPages.Page], missingRedo: Int
     ) throws(StorageError) {
         try clearWay()
+        let ring = ringChange(missing: missingRedo)
         try writePages()
         let current = side.tip.transaction
         let dirtyPages = side.dirtyPages

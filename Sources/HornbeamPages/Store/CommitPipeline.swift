@@ -81,8 +81,7 @@ final class CommitPipeline: @unchecked Sendable {
 
     // MARK: Entering: in the writer's turn
 
-    /// Whether a record of this size fits in the rest of the ring. Throws if the store has failed, or if a commit that
-    /// the open transaction builds on was withdrawn.
+    /// Whether a record of this size fits in the rest of the ring. Throws as `checkBase` does.
     func fits(redo: Int) throws(StorageError) -> Bool {
         try monitor.locked { () throws(StorageError) in
             try checkBase()
@@ -90,12 +89,13 @@ final class CommitPipeline: @unchecked Sendable {
         }
     }
 
+    /// Throws if the store has failed, or if a commit that the open transaction builds on was withdrawn.
     private func checkBase() throws(StorageError) {
         if let failure { throw .failed(cause: failure) }
         if case .failure(let cause)? = withdrawn.first?.outcome { throw cause }
     }
 
-    /// The pending commit that the open transaction builds on; nil if it is published. Throws as `fits` does.
+    /// The pending commit that the open transaction builds on; nil if it is published. Throws as `checkBase` does.
     func base() throws(StorageError) -> PendingCommit? {
         try monitor.locked { () throws(StorageError) in
             try checkBase()

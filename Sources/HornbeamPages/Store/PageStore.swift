@@ -200,8 +200,8 @@ package final class PageStore: @unchecked Sendable {
         }
     }
 
-    /// Waits for the turn. Throws `.invalid` if it would wait for this thread itself. In a forked child the holder may
-    /// be gone.
+    /// Waits for the turn. Throws `.invalid` if it would wait for this thread itself, which the store's own thread
+    /// never does. In a forked child the holder may be gone.
     func takeTurn(_ wait: TurnWait = .inOrder, briefly: Bool = false) throws(StorageError) {
         try checkProcess()
         switch wait {
@@ -216,7 +216,7 @@ package final class PageStore: @unchecked Sendable {
         }
     }
 
-    private static var ownTurn: StorageError {
+    static var ownTurn: StorageError {
         .invalid("this thread has a write transaction already, open or waiting: use its context, or end it first")
     }
 

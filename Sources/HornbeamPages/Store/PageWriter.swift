@@ -11,9 +11,9 @@ package final class PageWriter {
     /// The snapshot it started from, and its own pages.
     package let view: PageView
     /// Birth of the pages that this writer makes: greater than `view.transaction`, and greater after each savepoint.
-    /// Commit publishes the transaction under this number.
+    /// Commit publishes the transaction under this number. (Not a stored property, and neither is `root`: other
+    /// modules' accesses to one would be checked.)
     package internal(set) var birth: UInt64 {
-        // (Not stored properties: other modules' accesses to these would be checked.)
         get { currentBirth }
         set { currentBirth = newValue }
     }
@@ -293,13 +293,12 @@ package final class PageWriter {
     }
 
     /// The first part of `commit`: ends the writer and gives the turn to the next one, which builds on this transaction
-    /// although it is neither durable nor visible before `wait` has returned.
-    /// - Parameter missing: see `missingRedo`.
+    /// although it is neither durable nor visible before `wait` has returned. `missing`: see `missingRedo`.
     package func beginCommit(
         redo: Bytes?, missing: Int = 0, durability: Durability
     ) throws(StorageError) -> CommitInFlight {
-        missingRedo = missing
         guard isOpen else { throw .invalid("the transaction has ended") }
+        missingRedo = missing
         do throws(StorageError) {
             try store.checkProcess()
             try view.checkIsWhole()

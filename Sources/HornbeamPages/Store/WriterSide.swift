@@ -204,7 +204,7 @@ extension WriterSide {
     /// Frees the sectors. A later page there is verified anew, and pages kept for them are forgotten.
     func release(_ run: SectorRun) { release(CollectionOfOne(run)) }
 
-    private func release(_ runs: some Sequence<SectorRun>) {
+    private func release(_ runs: some Collection<SectorRun>) {
         for run in runs { space.release(run) }
         verification.clear(runs)
         #if HORNBEAM_CHECKS

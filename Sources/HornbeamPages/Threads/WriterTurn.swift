@@ -57,8 +57,7 @@ final class WriterTurn: @unchecked Sendable {
         return try body()
     }
 
-    /// Returns false if it is this thread's already.
-    @discardableResult
+    /// Waits for the turn and takes it. Returns false if it is this thread's already.
     func take(briefly: Bool = false) -> Bool {
         monitor.locked {
             if holder != nil {
@@ -79,9 +78,7 @@ final class WriterTurn: @unchecked Sendable {
     var waitingCount: Int { monitor.locked { waiting.count } }
     var yieldingCount: Int { monitor.locked { yielding } }
 
-    /// For a thread that takes the turn again and again. All threads that wait in `take` now get it first. Returns
-    /// false if it is this thread's already.
-    @discardableResult
+    /// As `take`, for a thread that takes the turn again and again: all threads that wait in `take` now get it first.
     func takeBehindOthers() -> Bool {
         monitor.locked {
             if isHeldHere { return false }

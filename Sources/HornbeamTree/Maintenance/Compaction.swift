@@ -25,10 +25,10 @@ package struct CompactionResult: Sendable, Equatable {
 
 extension TreeStore {
     /// Shortens the file to little more than the size in use. `progress` is called after each short transaction,
-    /// without the writer's turn, and stops the compaction by returning false. If it is stopped while long values are
-    /// being moved out of the way, the file may be longer by their size until the next compaction. Pages that open
-    /// readers still see stay where they are; a later compaction frees them. One transaction moves at most `stepPages`
-    /// pages. Throws `.busy` if a compaction is running already.
+    /// without the writer's turn, and stops the compaction by returning false. It must leave no write transaction open.
+    /// If it stops the compaction while long values are being moved out of the way, the file may be longer by their
+    /// size until the next one. Pages that open readers still see stay where they are; a later compaction frees them.
+    /// One transaction moves at most `stepPages` pages. Throws `.busy` if a compaction is running already.
     @discardableResult
     package func compact(
         stepPages: Int = 256, progress: (CompactionProgress) -> Bool = { _ in true }

@@ -74,7 +74,7 @@ struct NodeView {
     @inline(__always) var freeSize: Int {
         size &- NodeLayout.heads &- NodeLayout.entryOverhead &* count &- heapSize
     }
-    /// The offsets of these bytes. Within the node even if a forged parent states a size that isn't the node's.
+    /// The offsets of the bytes between arrays and heap: within the node even if a forged parent states a wrong size.
     var freeBytes: Range<Int> {
         let end = max(0, size &- heapSize)
         return min(end, NodeLayout.heads &+ NodeLayout.entryOverhead &* count)..<end

@@ -2,6 +2,7 @@
 // The frames of a write transaction under savepoints. Tests with trees prove that rolling back restores them
 // (SavepointTests).
 
+import Glibc
 import HornbeamTestSupport
 import Testing
 
@@ -35,6 +36,26 @@ struct FramesTests {
         let few = (0..<5).map { _ in time(10) }.min() ?? .zero
         let many = (0..<5).map { _ in time(50_000) }.min() ?? .zero
         #expect(many < few * 40, "\(few) with 10 frames, \(many) with 50,000")
+    }
+
+    /// A node is copied without its free space. Frames came from the program's heap as it was, and so the file, and
+    /// each backup, could get what the program had in its memory.
+    @Test("have nothing of the program's memory in them")
+    func freshMemory() throws {
+        // Makes the allocator fill what it hands out (`M_PERTURB`): after a large block has gone, large blocks too.
+        let option = try #require(dlsym(nil, "mallopt"))
+        let mallopt = unsafeBitCast(option, to: (@convention(c) (CInt, CInt) -> CInt).self)
+        let perturb: CInt = -6
+        UnsafeMutableRawPointer.allocate(byteCount: 16 << 20, alignment: 8).deallocate()
+        #expect(mallopt(perturb, 0x5A) == 1)
+        defer { _ = mallopt(perturb, 0) }
+        let frames = FrameTable()
+        for page in 0..<UInt64(48 * 128) {
+            let bytes = frames.add(SectorRun(start: page * 16, count: 16), isNode: true)
+            let isEmpty = UnsafeRawBufferPointer(start: bytes, count: 8192).allSatisfy { $0 == 0 }
+            #expect(isEmpty, "page \(page)")
+            if !isEmpty { return }
+        }
     }
 
     @Test("forget exactly the pages since a savepoint, in new places and in old ones, within others and without")

@@ -279,7 +279,7 @@ struct UnwrittenPagesTests {
         for _ in 0..<(2 << 20) / store.pageSize { _ = try writer.allocate(kind: .branch, level: 1) }
         writer.abort()
         #expect(store.cache.figures.lentBytes >= 2 << 20)
-        store.turn.take()
+        _ = store.turn.take()
         store.reclaimUnread(isIdle: true)
         store.turn.give()
         #expect(store.cache.figures.lentBytes == 0)

@@ -41,7 +41,7 @@ struct StatisticsTests {
     @Test("count pages of later commits as dirty after a checkpoint that ran meanwhile")
     func dirtyBesideCheckpoint() throws {
         try change(1)
-        store.turn.take()
+        _ = store.turn.take()
         let run = try #require(try store.beginCheckpoint())
         store.turn.give()
         try change(2)
@@ -49,7 +49,7 @@ struct StatisticsTests {
         #expect(store.statistics.dirtyBytes == Self.changeBytes)
         #expect(store.side.dirtyPages.newSectors << FileFormat.sectorShift == Int(Self.changeBytes))
         run.write(to: store)
-        store.turn.take()
+        _ = store.turn.take()
         let problem = store.concludeRun()
         store.turn.give()
         #expect(problem == nil)

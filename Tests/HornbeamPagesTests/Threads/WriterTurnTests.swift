@@ -12,7 +12,7 @@ import Testing
 struct WriterTurnTests {
     /// The two ways that let others go first.
     private static let yielding: [@Sendable (WriterTurn) -> Void] = [
-        { $0.takeBehindOthers() }, { #expect($0.takeInThread() == true) },
+        { _ = $0.takeBehindOthers() }, { #expect($0.takeInThread() == true) },
     ]
 
     @Test(
@@ -23,10 +23,10 @@ struct WriterTurnTests {
             let turn = WriterTurn()
             let order = Mutex<[Int]>([])
             let group = DispatchGroup()
-            turn.take()
+            _ = turn.take()
             for number in 0..<count {
                 Thread.detachNewThread(in: group) {
-                    turn.take()
+                    _ = turn.take()
                     order.withLock { $0.append(number) }
                     turn.give()
                 }
@@ -53,7 +53,7 @@ struct WriterTurnTests {
         for _ in 0..<4 {
             Thread.detachNewThread(in: group) {
                 while !isDone.load(ordering: .relaxed) {
-                    turn.take()
+                    _ = turn.take()
                     turn.give()
                 }
             }
@@ -69,13 +69,27 @@ struct WriterTurnTests {
     @Test("the store's thread waits no longer than it says, and not at all once it has to end")
     func inThread() {
         let turn = WriterTurn()
-        turn.take()
+        _ = turn.take()
         #expect(turn.takeInThread(waiting: 5) == nil)
         turn.endThread()
         #expect(turn.takeInThread(waiting: 60_000) == false && turn.takeInThread() == false)
         turn.give()
         #expect(turn.takeInThread() == false)
-        turn.take()
+        _ = turn.take()
+    }
+
+    @Test("its holder, and a thread that works for the holder, don't wait for it, and don't get it twice")
+    func mine() {
+        let turn = WriterTurn()
+        #expect(turn.take() && !turn.take() && !turn.takeBehindOthers())
+        let group = DispatchGroup()
+        Thread.detachNewThread(in: group) {
+            turn.helping { #expect(!turn.take() && !turn.takeBehindOthers() && turn.isMine) }
+        }
+        group.wait()
+        turn.give()
+        #expect(!turn.isMine && turn.takeBehindOthers() && turn.isMine)
+        turn.give()
     }
 
     private func wait(_ condition: () -> Bool) {

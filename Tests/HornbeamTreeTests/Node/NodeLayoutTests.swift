@@ -2,6 +2,7 @@
 // The format of a node, byte by byte, as Docs/file-format.md draws it. If one of these tests fails, users' files
 // can't be read any more.
 
+import HornbeamTestSupport
 import Testing
 
 @testable import HornbeamTree
@@ -25,6 +26,24 @@ struct NodeLayoutTests {
         #expect(bytes(node, 4083..<4091) == [3, 0, 1, 0] + Array("ann".utf8) + [1])
         #expect(bytes(node, 4074..<4083) == [5, 0, 0, 0] + Array("bobby".utf8))
         #expect(bytes(node, 4091..<4096) == Array("user/".utf8))
+    }
+
+    /// A leaf of another size, which a forged parent takes for a node page, is copied before its size is looked at.
+    @Test("The free bytes lie within the size, whatever the header says", .seeded)
+    func freeBytes() {
+        var random = SeededGenerator()
+        let bytes = UnsafeMutableRawPointer.allocate(byteCount: 64, alignment: 8)
+        defer { bytes.deallocate() }
+        for _ in 0..<10_000 {
+            let size = 4096 << random.below(5)
+            let (count, heap) = (random.below(1 << random.below(17)), random.below(1 << random.below(17)))
+            bytes.write16(count, NodeLayout.count)
+            bytes.write16(heap, NodeLayout.heapSize)
+            let free = NodeView(bytes, size: size).freeBytes
+            let arrays = NodeLayout.heads + 6 * count
+            #expect(free.lowerBound >= 0 && free.upperBound == max(0, size - heap))
+            #expect(free.lowerBound == min(arrays, free.upperBound))
+        }
     }
 
     @Test("A branch has child records of 24 bytes, and a first entry without a key")

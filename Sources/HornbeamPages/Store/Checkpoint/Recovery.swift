@@ -79,7 +79,7 @@ extension PageStore {
     }
 
     private func apply(_ payload: Bytes, number: UInt64, _ replay: Replay) throws(StorageError) {
-        turn.take()
+        guard turn.take() else { throw Self.ownTurn }
         let writer = PageWriter(store: self, side: side, state: side.tip, number: number, reserve: .recovery)
         do throws(StorageError) {
             try replay(payload, writer)

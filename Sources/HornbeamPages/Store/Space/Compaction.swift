@@ -73,11 +73,11 @@ extension PageStore {
     package func endCompaction(_ wait: TurnWait = .inOrder) {
         guard isHere else { return }
         switch wait {
-        case .inOrder, .behindOthers, .no:
+        case .inOrder, .behindOthers:
             // This thread may have begun a transaction in the compaction's `progress`.
-            guard wait == .no ? turn.tryTake() : turn.take() else {
-                return leftLimit.store(true, ordering: .relaxed)
-            }
+            guard turn.take() else { return leftLimit.store(true, ordering: .relaxed) }
+        case .no:
+            guard turn.tryTake() else { return leftLimit.store(true, ordering: .relaxed) }
         case .inThread:
             // The store is being closed.
             guard takeThreadsTurn() else { return }

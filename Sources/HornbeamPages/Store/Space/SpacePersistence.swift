@@ -131,8 +131,7 @@ struct CheckpointPlan {
             moved[index] = true
             changed = true
         }
-        let needed = SpaceDirectoryPage.sectors(
-            maps: side.space.changedMaps.count, reserve: side.verification.reserve)
+        let needed = UInt32(side.space.directorySectors)
         if changed, !movesDirectory || needed > directorySectors {
             let run = SectorRun(start: try side.takeRun(needed, keeping: .checkpoint), count: needed)
             keep(run, side)

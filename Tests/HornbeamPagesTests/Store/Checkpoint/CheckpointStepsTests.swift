@@ -26,13 +26,13 @@ struct CheckpointStepsTests {
     }
 
     private func begin(_ store: PageStore) throws -> CheckpointRun {
-        store.turn.take()
+        _ = store.turn.take()
         defer { store.turn.give() }
         return try #require(try store.beginCheckpoint())
     }
 
     private func conclude(_ store: PageStore) -> StorageError? {
-        store.turn.take()
+        _ = store.turn.take()
         defer { store.turn.give() }
         return store.concludeRun()
     }
@@ -337,12 +337,7 @@ struct CheckpointStepsTests {
         let store = try Toy.open(disk)
         for value: UInt64 in 1...6 { try commit(value, store) }
         let run = try begin(store)
-        disk.whenCalled = { disk in
-            guard disk.operations.last == .writeThrough else { return }
-            disk.whenCalled = nil
-            disk.plan = SimulatedDisk.Plan(
-                call: disk.calls + 1, fault: .error(EIO), isLasting: true, operations: [.writeThrough])
-        }
+        failSecondSlot(disk)
         run.write(to: store)
         guard case .half = run.outcome else {
             Issue.record("\(run.outcome)")
@@ -388,7 +383,7 @@ struct CheckpointStepsTests {
         let disk = try SimulatedDisk()
         let store = try Toy.open(disk)
         for value: UInt64 in 1...6 { try commit(value, store) }
-        store.turn.take()
+        _ = store.turn.take()
         let run = try #require(try store.beginCheckpoint(journal: .new(512)))
         failSecondSlot(disk)
         run.write(to: store)

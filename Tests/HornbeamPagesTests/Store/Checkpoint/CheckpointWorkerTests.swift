@@ -262,7 +262,7 @@ struct CheckpointWorkerTests {
             begun.signal()
             usleep(200_000)
         }
-        store.turn.take()
+        _ = store.turn.take()
         store.side.wantedRing = 4096
         store.turn.give()
         store.worker.wake()

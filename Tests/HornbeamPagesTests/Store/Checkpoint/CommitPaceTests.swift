@@ -64,7 +64,7 @@ struct CommitPaceTests {
     func written() throws {
         let store = try Toy.open(SimulatedDisk())
         try Toy.commit(ToyChange(cell: 0, value: 1), to: store)
-        store.turn.take()
+        _ = store.turn.take()
         let run = try #require(try store.beginCheckpoint())
         store.turn.give()
         let write = try store.beginWrite()

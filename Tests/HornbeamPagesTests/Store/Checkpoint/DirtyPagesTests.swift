@@ -36,13 +36,13 @@ struct DirtyPagesTests {
             case 0:
                 if let (run, state) = running {
                     run.write(to: store)
-                    store.turn.take()
+                    _ = store.turn.take()
                     #expect(store.concludeRun() == nil)
                     store.turn.give()
                     (durable, running) = (state, nil)
                 } else {
                     let state = try pages(store)
-                    store.turn.take()
+                    _ = store.turn.take()
                     running = try store.beginCheckpoint().map { ($0, state) }
                     store.turn.give()
                 }
