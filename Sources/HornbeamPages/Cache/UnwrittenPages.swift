@@ -43,8 +43,6 @@ final class UnwrittenPages: @unchecked Sendable {
     @exclusivity(unchecked) private var spare: [UnsafeMutableRawPointer] = []
     /// The index of the first buffer that was never used.
     @exclusivity(unchecked) private var fresh = 0
-    /// The pages that `remove` has found.
-    @exclusivity(unchecked) private var removing: [UInt64] = []
     @exclusivity(unchecked) private var leaving: [(page: UnsafeMutableRawPointer, until: UInt64)] = []
     /// Whether a thread is writing, and its pages on their way to the file, in order.
     @exclusivity(unchecked) private var isWriting = false
@@ -162,25 +160,22 @@ final class UnwrittenPages: @unchecked Sendable {
     /// Removes the pages kept for sectors that are free now: nobody can reach them. Waits for pages on their way to the
     /// file.
     func remove(_ runs: some Collection<SectorRun>) {
-        guard count > 0 else { return }
-        let sectors = UInt64(pageSize / FileFormat.sectorSize)
-        for run in runs {
-            // The run may begin within a place of a node page.
-            var number = (run.start + sectors - 1) / sectors * sectors
-            while number < run.end {
-                // No other thread adds pages meanwhile, so a page that isn't found isn't here.
-                if find(number) != nil { removing.append(number) }
-                number += sectors
-            }
-        }
-        guard !removing.isEmpty else { return }
+        // No other thread adds pages meanwhile, so a page that isn't found isn't here.
+        guard count > 0, runs.contains(where: { places(of: $0).contains { find($0) != nil } }) else { return }
         monitor.locked {
-            for number in removing {
-                while inFlight.contains(number) { monitor.wait() }
-                if let buffer = take(number) { giveBack(buffer) }
+            for run in runs {
+                for number in places(of: run) where find(number) != nil {
+                    while inFlight.contains(number) { monitor.wait() }
+                    if let buffer = take(number) { giveBack(buffer) }
+                }
             }
         }
-        removing.removeAll(keepingCapacity: true)
+    }
+
+    /// The places of node pages in a run, which may begin within one.
+    private func places(of run: SectorRun) -> StrideTo<UInt64> {
+        let sectors = UInt64(pageSize / FileFormat.sectorSize)
+        return stride(from: (run.start + sectors - 1) / sectors * sectors, to: run.end, by: Int(sectors))
     }
 
     private func take(_ number: UInt64) -> UnsafeMutableRawPointer? {
